@@ -7,6 +7,7 @@
 #include <Trellis_Plan.hpp>
 #include <Trellis_Progress.hpp>
 #include <Trellis_Tag.hpp>
+#include <Trellis_TaskGraphOptions.hpp>
 #include <Trellis_TaskNumber.hpp>
 #include <progress/Trellis_ProgressSource.hpp>
 #include <task/Trellis_FunctionRef.hpp>
@@ -32,84 +33,13 @@ struct GraphStatistics;
 class Orchestration;
 class SchedulingGraph;
 class SchedulingPolicy;
-struct TaskEvent;
 struct Trace;
-struct Warning;
 
 namespace Impl {
 class Engine;
 struct GraphControl;
 struct GraphDoor;
 }  // namespace Impl
-
-/// How a graph runs. An option that is not set here is taken from the environment, else from the
-/// default. `TRELLIS_HELP=1` lists the variables with the values in force. A flag is 1, true, on or
-/// yes, or 0, false, off or no.
-struct TaskGraphOptions {
-  /// What messages, state logs, counters over time and the analysis call the graph.
-  std::string name = "TaskGraph";
-  /// Threads that run tasks at the same time. A thread that enters `wait()` takes the place of a
-  /// worker, which finishes its current task first; until then there is one more. To exclude two
-  /// tasks from each other use a Token. `TRELLIS_WORKERS`; default: the hardware threads this
-  /// process may use (or Kokkos' concurrency, if smaller), divided by `threads_per_worker`; at most
-  /// 4096.
-  std::optional<int> workers;
-  /// Threads of each worker's instance. `TRELLIS_THREADS_PER_WORKER`; default 1.
-  std::optional<int> threads_per_worker;
-  /// Where threads run. "core": the main thread and each worker on a core of its own, as far as
-  /// there are cores, or on `threads_per_worker` of them. A list of processors such as "0,2-5": the
-  /// main thread on the first one, and the workers on the next ones. "none": where the system puts
-  /// them. "auto": likewise, but a thread that wakes on the processor of who wakes it, twice in a
-  /// row, moves to another one. The main thread runs where it ran before once the graph ends there.
-  /// Cores are those that the process may use. `TRELLIS_BIND`; default "auto".
-  std::optional<std::string> bind;
-  /// Number of tasks that may be submitted and not complete. A thread that submits more runs tasks
-  /// itself until there is room, or sleeps while there is nothing to run. Tasks submitted from
-  /// inside a task, or by a functor's destructor, may exceed it; so may all when nothing goes on
-  /// before a `Completion` is said, which may be what the thread does next. `TRELLIS_IN_FLIGHT`;
-  /// default 2048, or 128 for each worker if that is more.
-  std::optional<std::size_t> in_flight;
-  /// Streams of each asynchronous device, besides those given by the user; a plan that is a graph of
-  /// the device has up to four times as many branches. More streams keep more kernels side by side
-  /// and cost more waits between them. `TRELLIS_STREAMS`; default 8.
-  std::optional<int> streams;
-  /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (a flag);
-  /// default no.
-  std::optional<bool> record;
-  /// Called at every change of a task's state.
-  std::function<void(TaskEvent const&)> observer = nullptr;
-  /// Where to write a line for every change of a task's state, as in `make_state_log`; empty:
-  /// nowhere. The first graph of the process that writes to a file overwrites the file, later ones
-  /// append. Its folder must be there. `TRELLIS_LOG`; default nowhere.
-  std::optional<std::string> log;
-  /// A file that gets a row every 10 ms with how many tasks have been spawned since the last one,
-  /// and how many are ready, running and in flight, and a row for every section that starts or
-  /// ends; a picture is drawn beside it, `file.svg` for `file.csv`, when the graph ends. Empty:
-  /// nothing is written, but `statistics()` counts. The first graph of the process that writes to a
-  /// file overwrites it, later ones append. With MPI each rank has a file of its own,
-  /// `file-rank-3.csv`. `TRELLIS_STATISTICS`; default: nothing is counted.
-  std::optional<std::string> statistics;
-  /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "priority", "shake" or "shake:SEED".
-  std::shared_ptr<SchedulingPolicy> policy;
-  /// How sections run, and which fusable tasks are held back and run as one; see
-  /// `make_orchestration` for names. `TRELLIS_ORCHESTRATION`; default "native".
-  std::shared_ptr<Orchestration> orchestration;
-  /// Run each task inside the call that submits it, one by one in the order of submission; `policy`
-  /// is then ignored. Threads that submit to one serial graph take turns. The deadlock search does
-  /// not see a task of another graph that waits there for its turn. `TRELLIS_SERIAL` (a flag) takes
-  /// precedence over this option; default no.
-  std::optional<bool> serial;
-  /// Tell what looks wrong in the annotations, see the user's guide. Views that tasks name are then
-  /// kept a little longer than their last user has them, and tasks cost more. `TRELLIS_WARN` (a
-  /// flag); default no.
-  std::optional<bool> warn;
-  /// When no task has been completed for so many seconds, though some are in flight, tell on the
-  /// standard error stream what each of them waits for, and how many threads that submit wait for
-  /// room (`in_flight`); 0: never. A thread of its own looks. `TRELLIS_WATCHDOG`; default 0.
-  std::optional<double> watchdog;
-  /// Gets the warnings. Default: the standard error stream does.
-  std::function<void(Warning const&)> on_warning = nullptr;
-};
 
 /// A sequence of tasks, and the threads that run them as soon as their accesses allow.
 /// `parallel_for` and the other patterns add tasks, from any thread and also inside tasks; the

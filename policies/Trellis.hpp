@@ -14,6 +14,7 @@
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskGraph.hpp>
+#include <Trellis_TaskGraphOptions.hpp>
 #include <Trellis_TaskId.hpp>
 #include <Trellis_TaskScope.hpp>
 #include <Trellis_Token.hpp>

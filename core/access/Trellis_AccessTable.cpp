@@ -501,4 +501,20 @@ void AccessTable::compact(SmallVector<LiveAccess, 1>& group, TaskId since) const
     group.reserve(std::max<std::size_t>(8, 2 * group.capacity()));
 }
 
+bool conflict(Task const& a, TaskAccess const& access, Task const& b) {
+  Manner const manner = a.manner(access);
+  bool found = false;
+  b.for_each_access([&](TaskAccess const& other) {
+    found = found ||
+            (manner.depends_on(b.manner(other)) && overlaps(access.entry->area, other.entry->area));
+  });
+  return found;
+}
+
+bool conflict(Task const& a, Task const& b) {
+  bool found = false;
+  a.for_each_access([&](TaskAccess const& access) { found = found || conflict(a, access, b); });
+  return found;
+}
+
 }  // namespace trellis::Impl

@@ -30,6 +30,7 @@
 namespace trellis::Impl {
 
 struct Task;
+struct TaskAccess;
 class TaskSlab;
 class FailureLog;
 
@@ -540,6 +541,11 @@ template <class OrderAfter>
   entry.followed = false;
   entry.current.push_back({&task, id});
 }
+
+/// Do accesses of the two make them dependent on each other? Requires that these do not change.
+[[nodiscard]] bool conflict(Task const& a, Task const& b);
+/// The same for one access of the first.
+[[nodiscard]] bool conflict(Task const& a, TaskAccess const& access, Task const& b);
 
 }  // namespace trellis::Impl
 

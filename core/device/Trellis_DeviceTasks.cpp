@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <Trellis_TaskGraph.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
 #include <device/Trellis_DeviceTasks.hpp>
+#include <engine/Trellis_Cancellation.hpp>
 #include <engine/Trellis_Destructors.hpp>
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <fusion/Trellis_FusionOps.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <progress/Trellis_Poller.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <task/Trellis_Reserve.hpp>
+#include <device/Trellis_PlanGraphs.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -23,15 +26,38 @@
 
 namespace trellis::Impl {
 
-DeviceTasks::DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclusion& exclusion,
-                         FailureLog const& failures, Destructors& destructors, Workers& workers)
-    : m_engine(engine),
+DeviceTasks::DeviceTasks(Kernel& kernel, Cancellation& cancellation, Destructors& destructors,
+                         Exclusion& exclusion, FusionPool& fusion)
+    : m_kernel(kernel),
+      m_cancellation(cancellation),
       m_exclusion(exclusion),
-      m_failures(failures),
+      m_fusion(fusion),
+      m_failures(kernel.failures()),
       m_destructors(destructors),
-      m_workers(workers),
-      m_serial(*options.serial),
-      m_streams(*options.streams, engine.events().are_timed(), engine.events().start()) {}
+      m_workers(kernel.workers()),
+      m_serial(kernel.is_serial()),
+      m_streams(*kernel.options().streams, kernel.events().are_timed(), kernel.events().start()) {}
+
+std::int64_t DeviceTasks::rank_of_launch(Task& task) const {
+  return m_kernel.policy().exclusive_rank(ReadyTask(&task));
+}
+
+void DeviceTasks::order_launches(std::span<Task*> ready) const {
+  if (ready.size() < 2) return;
+  struct Launch {
+    Task* task;
+    std::int64_t rank;
+  };
+  Vector<Launch> launches;
+  for (Task* const task : ready)
+    if (task->runs_on_device()) launches.push_back({task, rank_of_launch(*task)});
+  std::stable_sort(launches.begin(), launches.end(), [](Launch const& a, Launch const& b) {
+    return std::pair(a.task->priority, a.rank) > std::pair(b.task->priority, b.rank);
+  });
+  auto next = launches.begin();
+  for (Task*& task : ready)
+    if (task->runs_on_device()) task = (next++)->task;
+}
 
 /// Requires one that goes to an asynchronous device.
 bool DeviceTasks::may_be_launched(Task const& task) const {
@@ -40,7 +66,7 @@ bool DeviceTasks::may_be_launched(Task const& task) const {
 
 /// Not in a launch, which has the streams for itself.
 bool DeviceTasks::may_launch_here() const {
-  Frame const* const frame = Frame::of(m_engine);
+  Frame const* const frame = Frame::of(m_kernel);
   return frame == nullptr ||
          (frame->what != Frame::What::launches && !frame->task.runs_on_device());
 }
@@ -50,21 +76,21 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
   auto const launch_and_order = [&](Task& task) {
     std::size_t const before = ready.size();
     launch_one(task, seat, ready);
-    m_engine.order_launches(std::span(ready).subspan(before));
+    order_launches(std::span(ready).subspan(before));
   };
   bool any_held = false;
   launch_and_order(first);
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
     task.state.store(TaskState::ready, std::memory_order_relaxed);
-    m_engine.events().changed(task, TaskState::ready);
+    m_kernel.events().changed(task, TaskState::ready);
     if (task.exclusive) {
       Vector<Task*> others;
       bool const may_run = m_exclusion.acquire(task, others);
-      for (Task* other : others) m_engine.push(*other, &seat);
+      for (Task* other : others) m_kernel.push(*other, &seat);
       if (!may_run) continue;
     }
-    Task* const released = task.marks.is_fusable ? m_engine.fusion().hold(task) : &task;
+    Task* const released = task.marks.is_fusable ? m_fusion.hold(task) : &task;
     if (released == nullptr) {
       any_held = true;
       continue;
@@ -72,16 +98,16 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
     if (launches_here(*released)) {
       if (!offer(*released)) launch_and_order(*released);
     } else {
-      m_engine.push(*released, &seat);
+      m_kernel.push(*released, &seat);
     }
   }
-  if (any_held) m_engine.fusion().tell();
+  if (any_held) m_fusion.tell();
 }
 
 bool DeviceTasks::offer(Task& task) {
   bool const is_batch = task.marks.is_fusable && (task.next != nullptr || task.deployed != nullptr);
   return m_offered.is_served() && !is_batch && task.device()->launch_is_slow() &&
-         m_offered.offer(task, m_engine.rank_of_launch(task));
+         m_offered.offer(task, rank_of_launch(task));
 }
 
 /// While it launches the thread does not look for tasks: others may have to.
@@ -95,7 +121,7 @@ void DeviceTasks::launch_offered(Seat& seat, int most) {
     if (launches_here(*task))
       launch(*task, seat);
     else
-      m_engine.push(*task, &seat);
+      m_kernel.push(*task, &seat);
     m_offered.is_launched();
     if (has_seat) seat.has_launched = true;
   }
@@ -107,7 +133,7 @@ void DeviceTasks::launch_offered(Seat& seat, int most) {
 /// Only where it may launch.
 void DeviceTasks::stand_by() {
   if (!m_offered.anyone_stands_by() && m_streams.has_slow_launches() && m_streams.busy() &&
-      Frame::of(m_engine) == nullptr)
+      Frame::of(m_kernel) == nullptr)
     m_offered.stand_by();
 }
 
@@ -128,10 +154,10 @@ bool DeviceTasks::stops_serving(Seat& seat) {
 
 void DeviceTasks::close_offers() {
   m_offered.close();
-  Frame const* const frame = Frame::of(m_engine);
+  Frame const* const frame = Frame::of(m_kernel);
   // In a launch, or told of one, by itself: that is among what is pending.
   if (stands_by() || (frame != nullptr && frame->is_launch())) return;
-  if (may_launch_here()) launch_all_offered(m_engine.own_seat());
+  if (may_launch_here()) launch_all_offered(m_kernel.own_seat());
   while (m_offered.any_pending()) std::this_thread::yield();
 }
 
@@ -139,7 +165,7 @@ void DeviceTasks::close_offers() {
 /// its task is complete; one that comes later finds this task launched, and is seen when it
 /// retires, which is later still.
 void DeviceTasks::inherit_on_device(Task& task) {
-  m_engine.cancellation().reach(task);
+  m_cancellation.reach(task);
   if (!m_failures.any()) return;
   for (auto const& before : task.device_predecessors)
     if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
@@ -159,7 +185,7 @@ Trigger DeviceTasks::trigger_between(Task const& before, Task const& after) {
 
 /// Its successors are cancelled when the stream has passed what it may have launched.
 void DeviceTasks::note_failed_launch(Task& task) {
-  FailurePtr failure = m_engine.current_failure(task);
+  FailurePtr failure = m_kernel.current_failure(task);
   std::lock_guard const lock(task.lock);
   task.failure = std::move(failure);
 }
@@ -185,18 +211,18 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, Vector<Task*>& ready) {
   if (task.marks.is_fusable && task.next != nullptr) [[unlikely]]
     return launch_batch(task, seat, ready);
   inherit_on_device(task);
-  if (task.failure != nullptr) return m_engine.push(task, &seat);
+  if (task.failure != nullptr) return m_kernel.push(task, &seat);
   try {
     task.state.store(TaskState::running, std::memory_order_relaxed);
-    m_engine.events().changed(task, TaskState::running);
-    Frame const frame(m_engine, seat, task, Frame::What::launches);
+    m_kernel.events().changed(task, TaskState::running);
+    Frame const frame(m_kernel, seat, task, Frame::What::launches);
     m_streams.launch(
-        task, *m_engine.options().threads_per_worker,
+        task, *m_kernel.options().threads_per_worker,
         [&](void* instance) { task.ops->run(task.body, instance, task.label); },
         [&](bool threw) { threw ? note_failed_launch(task) : note_launch(task, ready); });
   } catch (...) {  // nothing has been launched
-    task.failure = m_engine.current_failure(task);
-    m_engine.push(task, &seat);  // its end may be code of the user's
+    task.failure = m_kernel.current_failure(task);
+    m_kernel.push(task, &seat);  // its end may be code of the user's
   }
 }
 
@@ -207,7 +233,7 @@ Vector<Task*> DeviceTasks::live_members(Task& first, Seat& seat) {
     inherit_on_device(*task);
     if (task->failure == nullptr) return false;
     FusionPool::stay_home(*task);
-    m_engine.push(*task, &seat);
+    m_kernel.push(*task, &seat);
     return true;
   });
   return live;
@@ -216,13 +242,13 @@ Vector<Task*> DeviceTasks::live_members(Task& first, Seat& seat) {
 /// Returns their bodies.
 Vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
   FusionPool::link(members);
-  m_engine.events().batch(*members.front());
+  m_kernel.events().batch(*members.front());
   FusionPool::unlink(*members.front());
   Vector<void*> bodies;
   for (Task* const task : members) {
     bodies.push_back(task->body);
     task->state.store(TaskState::running, std::memory_order_relaxed);
-    m_engine.events().changed(*task, TaskState::running);
+    m_kernel.events().changed(*task, TaskState::running);
   }
   return bodies;
 }
@@ -241,10 +267,10 @@ void DeviceTasks::launch_batch(Task& first, Seat& seat, Vector<Task*>& ready) {
   Task& named = *live.front();
   std::size_t begun = 0;
   try {
-    Frame const frame(m_engine, seat, named, Frame::What::launches);
+    Frame const frame(m_kernel, seat, named, Frame::What::launches);
     std::size_t at = bodies.size();
     m_streams.launch(
-        live, *named.device(), *m_engine.options().threads_per_worker,
+        live, *named.device(), *m_kernel.options().threads_per_worker,
         [&](void* instance) { ops.run(bodies, instance, named.label, at); }, at,
         [&](Task& task, bool threw) {
           ++begun;
@@ -266,10 +292,10 @@ void DeviceTasks::deploy_batch(Task& first, Seat& seat) {
   Task& named = *live.front();
   bool is_launched = false;
   try {
-    Frame const frame(m_engine, seat, named, Frame::What::launches);
+    Frame const frame(m_kernel, seat, named, Frame::What::launches);
     std::size_t const nothing = live.size();
     m_streams.launch(
-        live, *named.deployed, *m_engine.options().threads_per_worker,
+        live, *named.deployed, *m_kernel.options().threads_per_worker,
         [&](void* instance) { named.ops->fusion->deploy(bodies, instance, named.label); }, nothing,
         [&](Task& task, bool threw) {
           is_launched = true;
@@ -282,8 +308,8 @@ void DeviceTasks::deploy_batch(Task& first, Seat& seat) {
   for (Task* const task : live) {
     FusionPool::stay_home(*task);
     task->state.store(TaskState::ready, std::memory_order_relaxed);
-    m_engine.events().changed(*task, TaskState::ready);
-    m_engine.push(*task, &seat);
+    m_kernel.events().changed(*task, TaskState::ready);
+    m_kernel.push(*task, &seat);
   }
 }
 
@@ -329,15 +355,15 @@ void DeviceTasks::complete_one(AsyncStreams::Retired const& passed, Seat& seat) 
       state = TaskState::failed;  // the part has left its failure here
     } catch (...) {
       state = TaskState::failed;
-      inherit(task, m_engine.current_failure(task));
+      inherit(task, m_kernel.current_failure(task));
     }
   }
   if (passed.finished_ns != 0)
-    m_engine.events().ran_on_device(task, passed.started_ns, passed.finished_ns);
+    m_kernel.events().ran_on_device(task, passed.started_ns, passed.finished_ns);
   FusionPool::stay_home(task);
   if (Task* const next =
-          m_engine.complete(task, seat, state, m_workers.max_seats() + passed.stream))
-    m_engine.push(*next, &seat);
+          m_kernel.complete(task, seat, state, m_workers.max_seats() + passed.stream))
+    m_kernel.push(*next, &seat);
 }
 
 /// The device has failed. It does not say in which task, so it is the first one of the stream that
@@ -355,14 +381,14 @@ void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, Seat& sea
   try {
     std::rethrow_exception(failed.failure->error);
   } catch (...) {
-    failure = m_engine.current_failure(task, remark);
+    failure = m_kernel.current_failure(task, remark);
   }
   if (first.empty()) first = copy_or_short(failure->origin_text);
   inherit(task, failure);
   FusionPool::stay_home(task);
   if (Task* const next =
-          m_engine.complete(task, seat, TaskState::failed, m_workers.max_seats() + failed.stream))
-    m_engine.push(*next, &seat);
+          m_kernel.complete(task, seat, TaskState::failed, m_workers.max_seats() + failed.stream))
+    m_kernel.push(*next, &seat);
 }
 
 }  // namespace trellis::Impl

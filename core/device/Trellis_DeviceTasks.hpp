@@ -9,25 +9,25 @@
 #include <threads/Trellis_Workers.hpp>
 #include <task/Trellis_Reserve.hpp>
 
+#include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
-
-namespace trellis {
-struct TaskGraphOptions;
-}
 
 namespace trellis::Impl {
 
+class Cancellation;
 class Destructors;
-class Engine;
 class Exclusion;
 class FailureLog;
+class FusionPool;
+class Kernel;
 
 /// Tasks on devices: from ready to launched, and from passed to done.
 class DeviceTasks {
  public:
-  DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclusion& exclusion,
-              FailureLog const& failures, Destructors& destructors, Workers& workers);
+  DeviceTasks(Kernel& kernel, Cancellation& cancellation, Destructors& destructors,
+              Exclusion& exclusion, FusionPool& fusion);
   DeviceTasks(DeviceTasks const&) = delete;
   DeviceTasks& operator=(DeviceTasks const&) = delete;
 
@@ -43,6 +43,10 @@ class DeviceTasks {
   }
   /// Launches a task, and then those that have only waited for its launch, and so on.
   void launch(Task& first, Seat& seat);
+
+  /// Puts those on devices, which have become ready together, into the order in which they are to be
+  /// launched: by priority, then as the policy ranks them. The others stay where they are.
+  void order_launches(std::span<Task*> ready) const;
 
   /// Leaves the launch of a ready task to a thread that has nothing else to do. False: there is
   /// none.
@@ -108,6 +112,8 @@ class DeviceTasks {
   bool complete_passed(Seat& seat, Poller& poller);
 
  private:
+  /// Among launches of one priority.
+  [[nodiscard]] std::int64_t rank_of_launch(Task& task) const;
   [[nodiscard]] bool may_be_launched(Task const& task) const;
   [[nodiscard]] bool may_launch_here() const;
   void launch_all_offered(Seat& seat) { launch_offered(seat, std::numeric_limits<int>::max()); }
@@ -123,8 +129,10 @@ class DeviceTasks {
   void complete_one(AsyncStreams::Retired const& passed, Seat& seat);
   void complete_failed(AsyncStreams::Retired const& failed, Seat& seat);
 
-  Engine& m_engine;
+  Kernel& m_kernel;
+  Cancellation& m_cancellation;
   Exclusion& m_exclusion;
+  FusionPool& m_fusion;
   FailureLog const& m_failures;
   Destructors& m_destructors;
   Workers& m_workers;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <device/Trellis_PlanGraphs.hpp>
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <device/Trellis_AsyncStreams.hpp>
+#include <engine/Trellis_Cancellation.hpp>
+#include <engine/Trellis_Destructors.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <plan/Trellis_Plans.hpp>
+#include <task/Trellis_TaskText.hpp>
 
 #include <algorithm>
 
@@ -29,7 +33,7 @@ void PlanGraphs::choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) c
   bool const all = std::all_of(tasks.begin(), tasks.end(), [&](Task const* task) {
     return can_be_captured(*task) && task->device() == device;
   });
-  if (!all || m_engine.numbers_runs()) return;
+  if (!all || m_kernel.numbers_runs()) return;
   plan.graph.device = device;
   plan.has_graph.store(true, std::memory_order_relaxed);
 }
@@ -48,7 +52,7 @@ void PlanGraphs::run_pass_graph(void* body, void* instance, Label const& /*label
   if (captured) return graph.device->launch_graph(instance, graph.one.handle);
   plan->has_graph.store(false, std::memory_order_relaxed);
   for (Task* part : parts) {
-    Frame const frame(graphs->m_engine, Workers::no_seat(), *part, Frame::What::launches);
+    Frame const frame(graphs->m_kernel, Workers::no_seat(), *part, Frame::What::launches);
     part->ops->run(part->body, instance, part->label);
   }
 }
@@ -60,7 +64,7 @@ void PlanGraphs::finish_pass_graph(void* body) {
     if (part->ops->finish != nullptr) try {
         part->ops->finish(part->body);
       } catch (...) {
-        part->failure = graphs->m_engine.current_failure(*part);
+        part->failure = graphs->m_kernel.current_failure(*part);
         inherit(*part->region->owner, part->failure);
         if (first == nullptr) first = part->failure;
       }
@@ -101,27 +105,27 @@ void PlanGraphs::destroy_pass_graph(void* body) noexcept {
 
 /// The graph has passed, or will not be launched.
 void PlanGraphs::end_parts(std::vector<Task*> const& parts) {
-  Seat& seat = m_engine.own_seat();
+  Seat& seat = m_kernel.own_seat();
   bool anyone_waits = false;
   bool too_many = false;
   for (Task* part : parts) {
     bool const keeps_body = part->keeps_body && part->failure == nullptr;
-    if (!keeps_body) m_engine.destructors().destroy_body(*part, seat);
+    if (!keeps_body) m_destructors.destroy_body(*part, seat);
     part->failure = nullptr;
     {
       std::lock_guard const lock(part->lock);
       part->live_id.store(0, std::memory_order_release);
       anyone_waits = anyone_waits || part->has_waiter;
     }
-    m_engine.cancellation().forget(part->id);
+    m_cancellation.forget(part->id);
     if (keeps_body) {
-      too_many = !m_engine.destructors().keep_body(*part, seat) || too_many;
+      too_many = !m_destructors.keep_body(*part, seat) || too_many;
     } else {
       part->free_body();
       m_slab.recycle_chain(part, part);
     }
   }
-  if (too_many) m_engine.destructors().destroy_kept_of_devices(seat);
+  if (too_many) m_destructors.destroy_kept_of_devices(seat);
   if (anyone_waits) m_workers.wake_waiters();
 }
 

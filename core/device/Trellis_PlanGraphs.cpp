@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <device/Trellis_PlanGraphs.hpp>
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <device/Trellis_AsyncStreams.hpp>
+#include <engine/Trellis_Cancellation.hpp>
+#include <engine/Trellis_Destructors.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <plan/Trellis_Plans.hpp>
+#include <task/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -97,7 +101,7 @@ bool can_be_captured(Task const& task) {
 /// Makes graphs of the plan, or of pieces of it, where that is possible. Who looks at single tasks
 /// is to see them run one by one.
 void PlanGraphs::capture(PlanState& plan) {
-  if (plan.tasks.empty() || m_engine.numbers_runs()) return;
+  if (plan.tasks.empty() || m_kernel.numbers_runs()) return;
   if (plan.capturable < 2 && plan.capturable != plan.tasks.size()) return;
   DeviceAdapter* const device = plan.tasks.front()->device();
   bool const whole = plan.capturable == plan.tasks.size() &&
@@ -122,13 +126,13 @@ bool PlanGraphs::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tas
 bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
                                std::vector<Task*> const& tasks) {
   CapturedGraph& captured = rounds == 1 ? graph.one : graph.several;
-  TaskGraphOptions const& options = m_engine.options();
+  TaskGraphOptions const& options = m_kernel.options();
   return captured.capture(
       *graph.device, order_of(tasks), rounds,
       PlanGraph::branches_per_stream * static_cast<std::size_t>(*options.streams),
       *options.threads_per_worker, [&](std::size_t place, void* instance) {
         Task& task = *tasks[place];
-        Frame const frame(m_engine, Workers::no_seat(), task, Frame::What::launches);
+        Frame const frame(m_kernel, Workers::no_seat(), task, Frame::What::launches);
         task.ops->run(task.body, instance, task.label);
       });
 }
@@ -140,7 +144,7 @@ void PlanGraphs::finish_all(std::vector<Task*> const& tasks) {
     if (task->ops->finish != nullptr) try {
         task->ops->finish(task->body);
       } catch (...) {
-        FailurePtr const own = m_engine.current_failure(*task);
+        FailurePtr const own = m_kernel.current_failure(*task);
         Plans::note_failed(*task, own->origin_text, own, false);
         if (failure == nullptr) failure = own;
       }
@@ -188,7 +192,7 @@ TaskHandle PlanGraphs::submit_graph(Label const& label, std::shared_ptr<PlanStat
     spec.after = plan->after;  // and after the replay before, see Plans::order_behind_replays
     spec.space = plan->graph.device;
     spec.replays = plan.get();
-    last = m_engine.plans().submit_pending(*plan, std::move(spec));
+    last = m_plans.submit_pending(*plan, std::move(spec));
   }
   return last;
 }
@@ -301,7 +305,7 @@ void PlanGraphs::make_pieces(PlanState& plan) {
                   construct);
     spec.space = first.space;
     std::lock_guard const lock(m_submission);
-    Task& task = m_engine.plans().make_recorded(spec, plan, count + plan.pieces.size());
+    Task& task = m_plans.make_recorded(spec, plan, count + plan.pieces.size());
     piece->task = &task;
     for (Task const* member : piece->members) stands_for[member->node.index] = &task;
     plan.pieces.push_back(std::move(piece));

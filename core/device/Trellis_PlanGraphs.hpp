@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_PLANGRAPHS_HPP
 
 #include <Trellis_Label.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_FailurePtr.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 #include <task/Trellis_TaskOps.hpp>
@@ -16,27 +17,28 @@
 namespace trellis::Impl {
 
 class AsyncStreams;
-class Engine;
-class FailureLog;
+class Cancellation;
+class Destructors;
 class PassPlan;
 struct PlanGraph;
+class Plans;
 struct PlanState;
-class SubmissionLock;
-class TaskSlab;
-class Workers;
 
 /// Plans, pieces of plans, and passes of loops as graphs of a device: captures their tasks, and
 /// launches what has been captured. The graphs belong to the plans.
 class PlanGraphs {
  public:
-  PlanGraphs(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
-             AsyncStreams& streams, Workers& workers)
-      : m_engine(engine),
-        m_submission(submission),
-        m_slab(slab),
-        m_failures(failures),
+  PlanGraphs(Kernel& kernel, Cancellation& cancellation, Destructors& destructors, Plans& plans,
+             AsyncStreams& streams)
+      : m_kernel(kernel),
+        m_cancellation(cancellation),
+        m_destructors(destructors),
+        m_plans(plans),
+        m_submission(kernel.lock()),
+        m_slab(kernel.slab()),
+        m_failures(kernel.failures()),
         m_streams(streams),
-        m_workers(workers) {}
+        m_workers(kernel.workers()) {}
   PlanGraphs(PlanGraphs const&) = delete;
   PlanGraphs& operator=(PlanGraphs const&) = delete;
 
@@ -73,7 +75,10 @@ class PlanGraphs {
   static void destroy_pass_graph(void* body) noexcept;
   void end_parts(std::vector<Task*> const& parts);
 
-  Engine& m_engine;
+  Kernel& m_kernel;
+  Cancellation& m_cancellation;
+  Destructors& m_destructors;
+  Plans& m_plans;
   SubmissionLock& m_submission;
   TaskSlab& m_slab;
   FailureLog& m_failures;

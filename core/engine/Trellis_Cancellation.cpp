@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
 #include <engine/Trellis_Cancellation.hpp>
-#include <engine/Trellis_Engine.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <plan/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskText.hpp>
 
 #include <memory>
 #include <utility>
@@ -12,11 +14,11 @@
 namespace trellis::Impl {
 
 void Cancellation::ask(TaskHandle const& asked) {
-  if (m_submission.is_held_here()) Submitting::refuse();
+  if (m_kernel.lock().is_held_here()) Submitting::refuse();
   Reserve::require();
-  TaskHandle const handle = m_engine.passes().settle(asked);
+  TaskHandle const handle = m_kernel.settle(asked);
   Task& task = *handle.task;
-  std::string const text = text_of(LiveAccess{&task, handle.id}, m_submission);
+  std::string const text = text_of(LiveAccess{&task, handle.id}, m_kernel.lock());
   if ((handle.id & PlanNode::recorded) != 0)
     throw Error(Error::Kind::bad_input, "Trellis: " + text +
                                             " belongs to a plan and cannot be cancelled; the "

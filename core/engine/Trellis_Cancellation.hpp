@@ -15,8 +15,7 @@
 
 namespace trellis::Impl {
 
-class Engine;
-class SubmissionLock;
+class Kernel;
 struct Task;
 
 /// Tasks that the program has asked to stop.
@@ -39,8 +38,7 @@ struct Task;
 /// What is read of the wish itself is guarded by the mutex.
 class Cancellation {
  public:
-  Cancellation(Engine& engine, SubmissionLock& submission)
-      : m_engine(engine), m_submission(submission) {}
+  explicit Cancellation(Kernel& kernel) : m_kernel(kernel) {}
   Cancellation(Cancellation const&) = delete;
   Cancellation& operator=(Cancellation const&) = delete;
 
@@ -61,8 +59,7 @@ class Cancellation {
   bool reach_asked(Task& task);
   void forget_asked(TaskId task);
 
-  Engine& m_engine;
-  SubmissionLock& m_submission;
+  Kernel& m_kernel;
   mutable QuietLock<std::mutex> m_mutex;
   HashMap<TaskId, FailurePtr> m_wishes;             ///< guarded by m_mutex
   alignas(64) std::atomic<std::size_t> m_count{0};  ///< of these; each task looks at it

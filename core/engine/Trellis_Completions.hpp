@@ -11,10 +11,10 @@
 
 namespace trellis::Impl {
 
-class Engine;
+class Cancellation;
+class Kernel;
+class Parts;
 struct Seat;
-class SubmissionLock;
-class Workers;
 
 /// Tasks that are over later than their bodies, see Completion.
 ///
@@ -35,8 +35,8 @@ class Workers;
 /// EnginePin.
 class Completions {
  public:
-  Completions(Engine& engine, SubmissionLock& submission, Workers& workers)
-      : m_engine(engine), m_submission(submission), m_workers(workers) {}
+  Completions(Kernel& kernel, Cancellation& cancellation, Parts& parts)
+      : m_kernel(kernel), m_cancellation(cancellation), m_parts(parts) {}
   Completions(Completions const&) = delete;
   Completions& operator=(Completions const&) = delete;
 
@@ -57,9 +57,9 @@ class Completions {
  private:
   void fail(Task& task, What what, std::exception_ptr const& cause);
 
-  Engine& m_engine;
-  SubmissionLock& m_submission;
-  Workers& m_workers;
+  Kernel& m_kernel;
+  Cancellation& m_cancellation;
+  Parts& m_parts;
   TaskQueue m_said;
   std::atomic<int> m_open{0};  ///< goes down after `m_said` has got the task
 };

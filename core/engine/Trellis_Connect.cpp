@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Engine.hpp>
+#include <device/Trellis_DeviceTasks.hpp>
+#include <engine/Trellis_Parts.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <task/Trellis_Reserve.hpp>

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <engine/Trellis_Demotion.hpp>
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <Trellis_Error.hpp>
 #include <engine/Trellis_NearAccesses.hpp>
 #include <engine/Trellis_Relink.hpp>
+#include <engine/Trellis_Waiters.hpp>
+#include <exclusion/Trellis_Exclusion.hpp>
+#include <exclusion/Trellis_PolicyEdges.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <task/Trellis_SmallSet.hpp>
 #include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_TaskText.hpp>
+#include <engine/Trellis_Destructors.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -105,7 +110,7 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
                           FunctionRef<void(Task&, Demotion&)> plan) {
   if (m_submission.is_held_here()) Submitting::refuse();
   Reserve::require();
-  TaskHandle const handle = by == By::others ? m_engine.passes().settle(asked) : asked;
+  TaskHandle const handle = by == By::others ? m_kernel.settle(asked) : asked;
   Vector<Task*> ready;
   Vector<Task*> granted;
   Quiet const until_they_are_let_go;
@@ -117,7 +122,7 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
     ~HandOut() { demotions.hand_out(ready, granted); }
   } const hand_out_all{*this, ready, granted};
   if (by == By::itself) {
-    Task& task = m_engine.parts().require_live(handle, "demotes its accesses");
+    Task& task = Kernel::require_live(handle, "demotes its accesses");
     bool const runs = task.state.load(std::memory_order_relaxed) == TaskState::running;
     if (runs) return demote_held(handle, by, false, guard_of(task), plan, ready, granted);
   } else if ((handle.id & PlanNode::recorded) != 0) {
@@ -125,7 +130,7 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
                 "Trellis: " + text_of(LiveAccess{handle.task, handle.id}, m_submission) +
                     " belongs to a plan and cannot be demoted from outside");
   }
-  std::lock_guard const waiters(m_engine.waiting().waiters().mutex());
+  std::lock_guard const waiters(m_waiters.mutex());
   Task& task = *handle.task;
   Task* guard = nullptr;
   std::int32_t unfinished = 0;
@@ -154,10 +159,10 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
 /// Without locks.
 void Demotions::hand_out(Vector<Task*> const& ready, Vector<Task*> const& granted) {
   if (ready.empty() && granted.empty()) return;
-  Frame* const frame = Frame::of(m_engine);
+  Frame* const frame = Frame::of(m_kernel);
   Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
-  for (Task* other : granted) m_engine.push(*other, seat);
-  for (Task* other : ready) m_engine.make_ready(*other, seat);
+  for (Task* other : granted) m_kernel.push(*other, seat);
+  for (Task* other : ready) m_kernel.make_ready(*other, seat);
 }
 
 bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Task* guard,

@@ -6,6 +6,7 @@
 #include <access/Trellis_AnyState.hpp>
 #include <access/Trellis_SmallVector.hpp>
 #include <engine/Trellis_Shrinking.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_SmallSet.hpp>
@@ -21,31 +22,26 @@
 namespace trellis::Impl {
 
 struct AccessRequest;
-class Engine;
 class Exclusion;
-class FailureLog;
 class PolicyEdges;
-class Recorder;
-struct Seat;
-class SubmissionLock;
-class TaskSlab;
+class Waiters;
 
 /// Tasks that give up some of what they declared, while they run or before, by themselves or from
 /// outside; see Trellis_Demotion.cpp for why that is right.
 class Demotions {
  public:
-  Demotions(Engine& engine, SubmissionLock& submission, Region& root, TaskSlab& slab,
-            FailureLog const& failures, Exclusion& exclusion, PolicyEdges& policy_edges,
-            std::deque<TagRule> const& rules, Recorder* recorder)
-      : m_engine(engine),
-        m_submission(submission),
+  Demotions(Kernel& kernel, Region& root, Exclusion& exclusion, PolicyEdges& policy_edges,
+            Waiters& waiters, std::deque<TagRule> const& rules)
+      : m_kernel(kernel),
+        m_submission(kernel.lock()),
         m_root(root),
-        m_slab(slab),
-        m_failures(failures),
+        m_slab(kernel.slab()),
+        m_failures(kernel.failures()),
         m_exclusion(exclusion),
         m_policy_edges(policy_edges),
+        m_waiters(waiters),
         m_rules(rules),
-        m_recorder(recorder) {}
+        m_recorder(kernel.recorder()) {}
   Demotions(Demotions const&) = delete;
   Demotions& operator=(Demotions const&) = delete;
 
@@ -143,13 +139,14 @@ class Demotions {
                      bool by_chains, bool is_locked, Vector<Task*>& ready);
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
 
-  Engine& m_engine;
+  Kernel& m_kernel;
   SubmissionLock& m_submission;
   Region& m_root;  ///< the graph's
   TaskSlab& m_slab;
   FailureLog const& m_failures;
   Exclusion& m_exclusion;
   PolicyEdges& m_policy_edges;
+  Waiters& m_waiters;
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;  ///< null: does not record
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <access/Trellis_AccessRequest.hpp>
+#include <device/Trellis_DeviceTasks.hpp>
 #include <engine/Trellis_Destructors.hpp>
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 #include <task/Trellis_TaskSpec.hpp>
 
@@ -13,13 +15,13 @@
 
 namespace trellis::Impl {
 
-Destructors::Destructors(Engine& engine, SubmissionLock& submission, TaskSlab& tasks,
-                         Workers& workers, bool serial)
-    : m_engine(engine),
-      m_submission(submission),
-      m_tasks(tasks),
-      m_workers(workers),
-      m_serial(serial) {
+Destructors::Destructors(Kernel& kernel, DeviceTasks& devices)
+    : m_kernel(kernel),
+      m_devices(devices),
+      m_submission(kernel.lock()),
+      m_tasks(kernel.slab()),
+      m_workers(kernel.workers()),
+      m_serial(kernel.is_serial()) {
   m_nobody.id = ~TaskId{0};  // and its `live_id` is 0: it is over
   m_nobody.label = Label(std::string("tags, states and exceptions"));
 }
@@ -38,7 +40,7 @@ bool Destructors::may_keep_body(Task& task, TaskSpec const& spec) const {
 /// there the thread serves no queue, and does not count as one that looks for tasks. (Devices it
 /// stops to ask when it waits for a future.)
 struct Destructors::InUsersCode {
-  InUsersCode(Destructors& in, Seat& seat) : not_serving(in.m_engine.device_tasks(), seat) {
+  InUsersCode(Destructors& in, Seat& seat) : not_serving(in.m_devices, seat) {
     in.m_workers.looks_no_more(seat);
   }
   DeviceTasks::NotServing const not_serving;
@@ -46,7 +48,7 @@ struct Destructors::InUsersCode {
 
 void Destructors::destroy_body_in_frame(Task& task, Seat& seat) {
   InUsersCode const in_users_code(*this, seat);
-  Frame const frame(m_engine, seat, task, Frame::What::destroys);
+  Frame const frame(m_kernel, seat, task, Frame::What::destroys);
   task.ops->destroy(task.body);
 }
 
@@ -59,14 +61,14 @@ void Destructors::destroy_extras(Task& task, Seat& seat, Task*& next) {
   }
   Holding const holding(seat, next);
   InUsersCode const in_users_code(*this, seat);
-  Frame const frame(m_engine, seat, task, Frame::What::destroys);
+  Frame const frame(m_kernel, seat, task, Frame::What::destroys);
   objects = {};
 }
 
 void Destructors::destroy_put_aside_on(Seat& seat, Task*& in_hand) {
   Holding const holding(seat, in_hand);
   InUsersCode const in_users_code(*this, seat);
-  Frame const frame(m_engine, seat, m_nobody, Frame::What::destroys);
+  Frame const frame(m_kernel, seat, m_nobody, Frame::What::destroys);
   destroy_put_aside();
 }
 
@@ -124,18 +126,18 @@ void Destructors::destroy_kept_of_devices(Seat& on) {
 }
 
 void Destructors::destroy_kept_of_workers() {
-  Seat& on = m_engine.own_seat();
+  Seat& on = m_kernel.own_seat();
   for (int k = 0; k < m_workers.seat_count(); ++k) destroy_kept(m_workers.seat(k), on);
 }
 
 void Destructors::destroy_kept() {
   destroy_kept_of_workers();
-  destroy_kept_of_devices(m_engine.own_seat());
+  destroy_kept_of_devices(m_kernel.own_seat());
   // A functor's destructor may wait for a task. Other threads ask as well, while this one sleeps;
   // what it has to destroy itself only it knows.
   std::thread::id const self = std::this_thread::get_id();
   int own = 0;
-  m_engine.waiting().wait_outside({[&] {
+  m_kernel.wait_outside({[&] {
     if (std::this_thread::get_id() == self) own = Destroyer::here(*this);
     return m_destroyers.load(std::memory_order_seq_cst) <= own;
   }});
@@ -143,9 +145,9 @@ void Destructors::destroy_kept() {
 
 void Destructors::drain() {
   do {
-    m_engine.waiting().wait_outside({[&] { return m_engine.all_done(); }});
+    m_kernel.wait_outside({[&] { return m_kernel.all_done(); }});
     destroy_kept();
-  } while (!m_engine.all_done());
+  } while (!m_kernel.all_done());
 }
 
 /// Of a list, whose tasks then go back to the slab. User code, so no lock is held.

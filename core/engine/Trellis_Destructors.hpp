@@ -11,7 +11,8 @@
 
 namespace trellis::Impl {
 
-class Engine;
+class DeviceTasks;
+class Kernel;
 class TaskSlab;
 struct TaskSpec;
 
@@ -46,8 +47,7 @@ struct Quiet {
 /// hand meanwhile must not be what it waits for: see Holding. No lock is held.
 class Destructors {
  public:
-  Destructors(Engine& engine, SubmissionLock& submission, TaskSlab& tasks, Workers& workers,
-              bool serial);
+  Destructors(Kernel& kernel, DeviceTasks& devices);
   /// A thread that ends a graph in a task of another one may have put something aside.
   ~Destructors() { forget_marks_put_aside(this); }
   Destructors(Destructors const&) = delete;
@@ -99,7 +99,8 @@ class Destructors {
   void count_what_is_put_aside();
   void end_destroyer();
 
-  Engine& m_engine;
+  Kernel& m_kernel;
+  DeviceTasks& m_devices;
   SubmissionLock& m_submission;
   TaskSlab& m_tasks;
   Workers& m_workers;

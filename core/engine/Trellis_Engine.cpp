@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <graph/Trellis_GraphControl.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <progress/Trellis_StallReport.hpp>
 #include <warn/Trellis_Warnings.hpp>
 #include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_TaskText.hpp>
+#include <task/Trellis_Result.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -18,36 +21,31 @@
 namespace trellis::Impl {
 
 Engine::Engine(TaskGraphOptions const& options)
-    : m_options(options),
-      m_policy(options.policy),
-      m_serial(*options.serial),
+    : Kernel(options, m_workers),
       m_room_check(std::bit_floor(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64))),
-      m_events(m_options),
-      m_numbers_runs(m_events.is_watched() || m_serial),
-      m_warnings(*options.warn ? std::make_unique<Warnings>(m_options) : nullptr),
-      m_submission(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_warnings.get(),
-                   m_device_tasks, m_main, m_workers, m_policy_edges,
-                   !m_serial && m_policy->sees_submissions(), m_serial),
-      m_exclusion(m_submission.rules(), m_events.recorder(), m_policy.get(), !m_serial),
-      m_policy_edges(*this, m_lock, *m_policy, m_events.recorder(), m_serial),
+      m_submission(*this, m_device_tasks, m_main, m_policy_edges, m_parts, m_plans, m_passes,
+                   m_destructors, m_waiters, m_waiting),
+      m_exclusion(m_submission.rules(), recorder(), m_policy.get(), !m_serial),
+      m_waiters(m_lock, m_slab, m_exclusion),
+      m_policy_edges(*this, m_waiters),
       m_orchestrator(options.orchestration),
-      m_fusion(*this, m_orchestrator, m_workers, m_events.statistics(), m_serial),
-      m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_workers,
-                m_serial_turn, m_serial),
-      m_demotions(*this, m_lock, m_submission.root(), m_slab, m_failures, m_exclusion,
-                  m_policy_edges, m_submission.rules(), m_events.recorder()),
-      m_parts(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_serial),
-      m_cancellation(*this, m_lock),
-      m_completions(*this, m_lock, m_workers),
-      m_sections(*this, m_workers, m_serial),
-      m_destructors(*this, m_lock, m_slab, m_workers, m_serial),
-      m_device_tasks(*this, m_options, m_exclusion, m_failures, m_destructors, m_workers),
+      m_fusion(*this, m_orchestrator, m_cancellation),
+      m_waiting(*this, m_waiters, m_exclusion, m_main, m_serial_turn, m_completions,
+                m_destructors, m_device_tasks, m_fusion, m_passes, m_plans, m_polling, m_sections),
+      m_demotions(*this, m_submission.root(), m_exclusion, m_policy_edges, m_waiters,
+                  m_submission.rules()),
+      m_parts(*this, m_waiters),
+      m_cancellation(*this),
+      m_completions(*this, m_cancellation, m_parts),
+      m_sections(*this, m_cancellation, m_fusion, m_orchestrator, m_parts, m_waiting),
+      m_destructors(*this, m_device_tasks),
+      m_device_tasks(*this, m_cancellation, m_destructors, m_exclusion, m_fusion),
       m_polling(m_device_tasks, m_completions, m_main, m_workers),
-      m_plans(*this, m_lock, m_slab, m_failures, m_submission.rules(), m_device_tasks.streams(),
-              m_workers, m_events.recorder()),
-      m_graphs(*this, m_lock, m_slab, m_failures, m_device_tasks.streams(), m_workers),
-      m_passes(*this, m_lock, m_submission.root(), m_slab, m_failures, m_submission.rules(),
-               m_device_tasks.streams(), m_events.recorder()),
+      m_plans(*this, m_submission, m_cancellation, m_destructors, m_graphs, m_passes,
+              m_device_tasks.streams()),
+      m_graphs(*this, m_cancellation, m_destructors, m_plans, m_device_tasks.streams()),
+      m_passes(*this, m_submission, m_destructors, m_graphs, m_parts, m_policy_edges,
+               m_device_tasks.streams()),
       m_wide_spaces(m_options),
       m_places(*options.bind, *options.threads_per_worker, options.name),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker,
@@ -60,7 +58,8 @@ Engine::Engine(TaskGraphOptions const& options)
                     " serves another graph; each graph needs a policy object of its own");
   m_policy->start(m_workers.max_seats());
   if (*options.watchdog > 0)
-    m_stall_report = std::make_unique<StallReport>(*this, m_slab, m_lock, *options.watchdog);
+    m_stall_report = std::make_unique<StallReport>(
+        *this, m_polling, m_waiters, m_submission.waiting_for_room(), *options.watchdog);
 }
 
 Engine::~Engine() {
@@ -96,8 +95,6 @@ void Engine::close() noexcept {
   m_workers.stop();
 }
 
-/// Tags and states of the user's that stand in tables for tasks that are over; `all`: whatever is
-/// still there of the user's, as nobody will ask any more.
 void Engine::drop_objects(bool all) {
   if (m_events.recorder() != nullptr && !all) return;  // the dependency graph knows nothing of time
   if (all) {
@@ -116,7 +113,11 @@ void Engine::drop_objects(bool all) {
 
 Engine* EnginePin::running_here(TaskHandle const& task) noexcept {
   Frame* const frame = Frame::of(task);
-  return frame != nullptr ? &frame->engine : nullptr;
+  return frame != nullptr ? static_cast<Engine*>(&frame->kernel) : nullptr;
+}
+
+Kernel& EnginePin::kernel() const {
+  return *m_engine;
 }
 
 std::vector<std::string> Engine::rows() const {
@@ -151,20 +152,6 @@ bool Engine::may_exclude(Task& task, Seat* seat) {
   bool const may_run = m_exclusion.acquire(task, others);
   for (Task* other : others) push(*other, seat);
   return may_run;
-}
-
-void Engine::hinder(Task& task) {
-  Vector<Task*> granted;
-  for (Task* each = &task; each != nullptr; each = whole_of(*each)) {
-    if (each->exclusive) m_exclusion.hinder(*each, granted);
-  }
-  for (Task* other : granted) push(*other, nullptr);
-}
-
-/// Of the calling thread, whether it runs a task or not.
-Seat& Engine::own_seat() {
-  if (Frame* const frame = Frame::of(*this)) return frame->seat;
-  return m_workers.on_main_thread() ? m_workers.seat(0) : Workers::no_seat();
 }
 
 void Engine::push_kept(Task& task) {
@@ -270,27 +257,10 @@ Task* Engine::pop_awaited(Seat& seat) {
   return task != nullptr ? task : m_awaited.pop();
 }
 
-Task* Engine::pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted) {
-  if (Task* const task = m_awaited.pop_wanted(wanted)) return task;
-  return m_policy->pop_wanted(seat.number, [&](ReadyTask task) { return wanted(*task.impl()); })
-      .impl();
-}
-
 /// And what no other thread may run.
 Task* Engine::pop_for_waiting(Seat& seat) {
   if (Task* const task = pop_wanted(seat, *seat.wants)) return task;
   return pop_own(seat);
-}
-
-Task* Engine::pop_late(Seat& seat) {
-  if (m_polling.busy()) m_polling.poll(seat, true);
-  return complete_said(seat);
-}
-
-bool Engine::has_only_open_completions() const {
-  if (!m_completions.any_open()) return false;
-  return m_policy->empty() && m_rests.empty() && m_awaited.empty() && m_main.empty() &&
-         !m_completions.any_said() && !m_fusion.any() && !m_device_tasks.busy();
 }
 
 /// Completes tasks of which that has been said, until one of them has another one to run next.
@@ -450,27 +420,6 @@ Task* Engine::run_quietly(Task& task, Seat& seat) {
   Task* next = run_one(task, seat);
   if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, next);
   return next;
-}
-
-std::shared_ptr<Failure> Engine::current_failure(Task const& task, std::string const& remark) {
-  auto failure = make_shared_unlocked<Failure>();
-  failure->origin = task.id;
-  if (task.is_recorded()) {  // to others it is the replay that fails
-    failure->place = task.node.round * task.node.plan->tasks.size() + task.node.index + 1;
-    for (Task const* whole = &task; whole->is_recorded();) {
-      whole = whole_of(*whole);
-      failure->origin = whole->id;
-    }
-  }
-  failure->cause = std::current_exception();
-  failure->is_asked = m_cancellation.is_asked(task);  // its way to stop
-  try {
-    describe_failure(*failure, task, remark);
-  } catch (std::bad_alloc const&) {  // what there is memory for
-    if (failure->what.empty()) failure->what = "out of memory";
-    if (failure->origin_text.empty()) failure->origin_text = short_text;
-  }
-  return failure;
 }
 
 /// In a handler.
@@ -647,28 +596,152 @@ Task* Engine::hand_over_each(Vector<Task*>& ready, Seat& seat) {
   if (any_held) m_fusion.tell();
   // After the others have gone to where they are found; `ready` may be used again.
   if (!to_launch.empty()) {
-    order_launches(to_launch);
+    m_device_tasks.order_launches(to_launch);
     for (Task* task : to_launch) m_device_tasks.launch(*task, seat);
     m_workers.ready_added();
   }
   return next;
 }
 
-void Engine::order_launches(std::span<Task*> ready) const {
-  if (ready.size() < 2) return;
-  struct Launch {
-    Task* task;
-    std::int64_t rank;
-  };
-  Vector<Launch> launches;
-  for (Task* const task : ready)
-    if (task->runs_on_device()) launches.push_back({task, rank_of_launch(*task)});
-  std::stable_sort(launches.begin(), launches.end(), [](Launch const& a, Launch const& b) {
-    return std::pair(a.task->priority, a.rank) > std::pair(b.task->priority, b.rank);
-  });
-  auto next = launches.begin();
-  for (Task*& task : ready)
-    if (task->runs_on_device()) task = (next++)->task;
+// --- the verbs of the kernel ---------------------------------------------------------------------
+
+namespace {
+
+Engine& whole(Kernel& kernel) {
+  return static_cast<Engine&>(kernel);
+}
+Engine const& whole(Kernel const& kernel) {
+  return static_cast<Engine const&>(kernel);
+}
+
+}  // namespace
+
+TaskHandle Kernel::settle_special(TaskHandle const& handle) {
+  return whole(*this).m_passes.settle(handle);
+}
+std::uint64_t Kernel::submitted() const {
+  return whole(*this).submitted();
+}
+TaskHandle Kernel::submit(TaskSpec&& spec, Frame* frame) {
+  return whole(*this).m_submission.submit(std::move(spec), frame);
+}
+
+void Kernel::make_ready(Task& task, Seat* seat) {
+  whole(*this).make_ready(task, seat);
+}
+void Kernel::push(Task& task, Seat* seat) {
+  whole(*this).push(task, seat);
+}
+void Kernel::dispatch(Task& task, Seat& seat) {
+  whole(*this).dispatch(task, seat);
+}
+void Kernel::launch(Task& task, Seat& seat) {
+  whole(*this).launch(task, seat);
+}
+void Kernel::look_again() {
+  if (!m_policy->empty()) m_workers.ready_added();
+}
+void Kernel::hinder(Task& task) {
+  Vector<Task*> granted;
+  for (Task* each = &task; each != nullptr; each = whole_of(*each)) {
+    if (each->exclusive) whole(*this).m_exclusion.hinder(*each, granted);
+  }
+  for (Task* other : granted) push(*other, nullptr);
+}
+void Kernel::hinder_owners(Task const& part, Vector<Task*>& granted) {
+  for (Task* task = owner_of(part); task != nullptr && !m_serial; task = whole_of(*task))
+    if (task->exclusive) whole(*this).m_exclusion.hinder(*task, granted);
+}
+
+Seat& Kernel::own_seat() {
+  if (Frame* const frame = Frame::of(*this)) return frame->seat;
+  return m_workers.on_main_thread() ? m_workers.seat(0) : Workers::no_seat();
+}
+Task* Kernel::run_quietly(Task& task, Seat& seat) {
+  return whole(*this).run_quietly(task, seat);
+}
+void Kernel::run(Task* task, Seat& seat, Condition stop) {
+  whole(*this).run(task, seat, stop);
+}
+std::shared_ptr<Failure> Kernel::current_failure(Task const& task, std::string const& remark) {
+  Engine& engine = whole(*this);
+  auto failure = make_shared_unlocked<Failure>();
+  failure->origin = task.id;
+  if (task.is_recorded()) {  // to others it is the replay that fails
+    failure->place = task.node.round * task.node.plan->tasks.size() + task.node.index + 1;
+    for (Task const* whole = &task; whole->is_recorded();) {
+      whole = whole_of(*whole);
+      failure->origin = whole->id;
+    }
+  }
+  failure->cause = std::current_exception();
+  failure->is_asked = engine.m_cancellation.is_asked(task);  // its way to stop
+  try {
+    engine.describe_failure(*failure, task, remark);
+  } catch (std::bad_alloc const&) {  // what there is memory for
+    if (failure->what.empty()) failure->what = "out of memory";
+    if (failure->origin_text.empty()) failure->origin_text = short_text;
+  }
+  return failure;
+}
+
+Task* Kernel::complete(Task& task, Seat& seat, TaskState state, int row) {
+  return whole(*this).complete(task, seat, state, row);
+}
+void Kernel::run_over(Task& task, Seat& seat, TaskState state, int row) {
+  whole(*this).run_over(task, seat, state, row);
+}
+void Kernel::give_up_exclusive(Task& task, Seat& seat) {
+  whole(*this).give_up_exclusive(task, seat);
+}
+Task* Kernel::hand_over(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
+  return whole(*this).hand_over(ready, granted, seat);
+}
+
+void Kernel::wait_for(TaskHandle const& handle, Frame* frame) {
+  whole(*this).m_waiting.wait_for(handle, frame);
+}
+void Kernel::wait_outside(Until const& until) {
+  whole(*this).m_waiting.wait_outside(until);
+}
+Task* Kernel::pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted) {
+  if (Task* const task = whole(*this).m_awaited.pop_wanted(wanted)) return task;
+  return m_policy->pop_wanted(seat.number, [&](ReadyTask task) { return wanted(*task.impl()); })
+      .impl();
+}
+Task* Kernel::pop_late(Seat& seat) {
+  Engine& engine = whole(*this);
+  if (engine.m_polling.busy()) engine.m_polling.poll(seat, true);
+  return engine.complete_said(seat);
+}
+bool Kernel::any_awaited() const {
+  return !whole(*this).m_awaited.empty(std::memory_order_relaxed);
+}
+bool Kernel::anyone_polls() const {
+  Engine const& engine = whole(*this);
+  return !engine.m_rests.empty(std::memory_order_relaxed) || engine.m_main.has_rests();
+}
+bool Kernel::has_only_open_completions() const {
+  Engine const& engine = whole(*this);
+  if (!engine.m_completions.any_open()) return false;
+  return m_policy->empty() && engine.m_rests.empty() && engine.m_awaited.empty() &&
+         engine.m_main.empty() && !engine.m_completions.any_said() && !engine.m_fusion.any() &&
+         !engine.m_device_tasks.busy();
+}
+Waiting& Kernel::waiting() {
+  return whole(*this).m_waiting;
+}
+bool Kernel::is_over(TaskHandle const& handle) const {
+  return whole(*this).m_waiting.is_over(handle);
+}
+bool Kernel::may_be_helped_here() const {
+  return m_serial || is_on_main();
+}
+void Kernel::help() {
+  whole(*this).m_waiting.help();
+}
+void Kernel::drop_objects(bool all) {
+  whole(*this).drop_objects(all);
 }
 
 }  // namespace trellis::Impl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_HelpedGraphs.hpp>
 #include <graph/Trellis_GraphControl.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 
 #include <atomic>
 #include <mutex>
@@ -44,27 +44,26 @@ void HelpedGraphs::main_naps() {
   noted().main_naps.store(true, std::memory_order_relaxed);
 }
 
-bool HelpedGraphs::may_come(Engine& engine) {
+bool HelpedGraphs::may_come(Kernel& kernel) {
   Noted& all = noted();
   return all.count.load(std::memory_order_relaxed) > 0 ||
-         (all.main_naps.load(std::memory_order_relaxed) && engine.waiting().is_on_main());
+         (all.main_naps.load(std::memory_order_relaxed) && kernel.is_on_main());
 }
 
-bool HelpedGraphs::any_but(Engine& engine) {
+bool HelpedGraphs::any_but(Kernel& kernel) {
   Noted& all = noted();
-  if (all.main_naps.load(std::memory_order_relaxed) && engine.waiting().is_on_main()) return true;
+  if (all.main_naps.load(std::memory_order_relaxed) && kernel.is_on_main()) return true;
   if (all.count.load(std::memory_order_relaxed) == 0) return false;
   std::lock_guard const lock(all.mutex);
   forget_gone(all);
   for (TaskHandle const& each : all.graphs) {
     EnginePin const other = each.pin();
-    if (other && other.operator->() != &engine && other->waiting().may_be_helped_here())
-      return true;
+    if (other && &other.kernel() != &kernel && other.kernel().may_be_helped_here()) return true;
   }
   return false;
 }
 
-bool HelpedGraphs::help_all_but(Engine const& engine) {
+bool HelpedGraphs::help_all_but(Kernel const& kernel) {
   Noted& all = noted();
   if (all.count.load(std::memory_order_relaxed) == 0) return false;
   std::vector<TaskHandle> graphs;
@@ -75,10 +74,10 @@ bool HelpedGraphs::help_all_but(Engine const& engine) {
   bool any = false;
   for (TaskHandle const& each : graphs) {
     EnginePin const other = each.pin();
-    if (!other || other.operator->() == &engine) continue;
-    std::uint64_t const before = other->completed();
-    other->waiting().help();
-    any = any || other->completed() != before;
+    if (!other || &other.kernel() == &kernel) continue;
+    std::uint64_t const before = other.kernel().completed();
+    other.kernel().help();
+    any = any || other.kernel().completed() != before;
   }
   return any;
 }

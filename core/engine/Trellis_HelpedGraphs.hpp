@@ -6,7 +6,7 @@
 
 namespace trellis::Impl {
 
-class Engine;
+class Kernel;
 
 /// Graphs with progress functions that no worker of theirs calls: serial ones, and those whose
 /// functions are for the main thread. Only a thread that waits goes on with them. It may wait for
@@ -26,12 +26,12 @@ struct HelpedGraphs {
   /// From now on there may be graphs at any time that the main thread has to help.
   static void main_naps();
   /// May there be any while the calling thread waits for this graph? Else the wait costs no more.
-  [[nodiscard]] static bool may_come(Engine& engine);
+  [[nodiscard]] static bool may_come(Kernel& kernel);
   /// May the calling thread have to help another graph than this one?
-  [[nodiscard]] static bool any_but(Engine& engine);
+  [[nodiscard]] static bool any_but(Kernel& kernel);
   /// Helps the others. Returns whether any task has gone on there. The calling thread holds nothing
   /// of the graph that it waits for.
-  static bool help_all_but(Engine const& engine);
+  static bool help_all_but(Kernel const& kernel);
 };
 
 }  // namespace trellis::Impl

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <Trellis_Error.hpp>
+#include <access/Trellis_AccessRequest.hpp>
 #include <engine/Trellis_Parts.hpp>
+#include <engine/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_TaskText.hpp>
 
 #include <algorithm>
 
@@ -18,19 +21,13 @@ std::string name_of(Label const& label) {
 
 }  // namespace
 
-void Parts::refuse_complete(TaskHandle const& self, char const* what) {
-  throw Error(Error::Kind::closed,
-              "Trellis: task #" + std::to_string(self.id) + ' ' + what +
-                  ", but is complete: a TaskScope is for the time of its task's body");
-}
-
 // --- a running task ------------------------------------------------------------------------------
 
 /// For parts, from those that all seats share. The graph's lock is held.
-std::unique_ptr<Region> Parts::take_region() {
+RegionPtr Parts::take_region() {
   if (m_spare_regions.empty())
-    return std::make_unique<Region>(m_slab, m_failures, m_recorder != nullptr);
-  std::unique_ptr<Region> region = std::move(m_spare_regions.back());
+    return RegionPtr(new Region(m_slab, m_failures, m_recorder != nullptr));
+  RegionPtr region = std::move(m_spare_regions.back());
   m_spare_regions.pop_back();
   return region;
 }
@@ -40,7 +37,7 @@ Region& Parts::make_region(Task& owner, Seat* seat) {
   if (owner.runs_on_device())
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + name_of(owner.label) + " runs on a device and cannot have parts");
-  std::unique_ptr<Region> region;
+  RegionPtr region;
   if (seat != nullptr && !seat->regions.empty()) {
     region = std::move(seat->regions.back());
     seat->regions.pop_back();
@@ -60,7 +57,7 @@ Region& Parts::make_region(Task& owner, Seat* seat) {
 void Parts::close_region(Task& owner, Seat& seat) {
   constexpr std::size_t most_of_seat = 32;
   constexpr std::size_t most = 1024;
-  std::unique_ptr<Region> region;
+  RegionPtr region;
   {
     PartsHold const lock(owner, m_submission, PartsHold::nested);
     region = std::move(owner.inner);
@@ -149,9 +146,9 @@ bool Parts::check_explicit(TaskSpec const& spec) {
   }
   bool any_outside = false;
   for (TaskHandle const& before : spec.after) {
-    if (m_engine.is_done(before) || (parts != nullptr && before.task->region == parts)) continue;
+    if (m_kernel.is_done(before) || (parts != nullptr && before.task->region == parts)) continue;
     any_outside = true;
-    if (!m_engine.waiting().waiters().holds_up({&owner, spec.parent.id}, before.id)) continue;
+    if (!m_waiters.holds_up({&owner, spec.parent.id}, before.id)) continue;
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + name_of(spec.label) + " is to be a part of " +
                     text_of(owner, m_submission) + " and to run after " +
@@ -163,8 +160,8 @@ bool Parts::check_explicit(TaskSpec const& spec) {
 
 void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
   PartsHold const lock(*self.task, m_submission);
-  Region& region = open_region(require_live(self, "makes something its own"),
-                               seat_for_parts(Frame::of(m_engine)));
+  Region& region = open_region(Kernel::require_live(self, "makes something its own"),
+                               seat_for_parts(Frame::of(m_kernel)));
   if (!what.area.empty()) region.local.push_back(what.area);
 }
 
@@ -180,26 +177,26 @@ void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
 /// A body that runs again and again lets others pass, see Engine::pop.
 TaskHandle Parts::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
   Vector<TaskHandle> before(spec.after.begin(), spec.after.end());
-  TaskId const running = Frame::of(m_engine)->task.id;
+  TaskId const running = Frame::of(m_kernel)->task.id;
   {
     PartsHold const lock(*self.task, m_submission);
-    Task& owner = require_live(self, "is to go on");
+    Task& owner = Kernel::require_live(self, "is to go on");
     spec.main_thread = owner.marks.main_thread;
     spec.priority = owner.priority;
     if (spec.ops->may_wait) spec.space = owner.space;  // its body once more, with as many threads
     if (owner.inner != nullptr)
       for (LiveAccess const part : owner.inner->parts)
-        if (part.id != running) before.push_back(m_engine.handle_of(part.task, part.id));
+        if (part.id != running) before.push_back(m_kernel.handle_of(part.task, part.id));
   }
   spec.after = before;
   spec.parent = self;
-  return m_engine.submission().submit(std::move(spec), nullptr);
+  return m_kernel.submit(std::move(spec), nullptr);
 }
 
 TaskId Parts::hold_parts(TaskHandle const& self) {
   PartsHold const lock(*self.task, m_submission);
   Region& region =
-      open_region(require_live(self, "forks parts"), seat_for_parts(Frame::of(m_engine)));
+      open_region(Kernel::require_live(self, "forks parts"), seat_for_parts(Frame::of(m_kernel)));
   region.waits_for_owner = true;
   region.held_from = region.newest + 1;
   return region.newest;
@@ -227,7 +224,7 @@ Task* Parts::whole_over(Task& owner, Seat& seat) {
   Region const& region = *owner.inner;
   TaskState const of_body = region.owner_state;
   TaskState const state = of_body == TaskState::done ? state_of_whole(owner) : of_body;
-  return m_engine.complete(owner, seat, state, region.owner_row);
+  return m_kernel.complete(owner, seat, state, region.owner_row);
 }
 
 // --- a pending task ------------------------------------------------------------------------------
@@ -245,7 +242,7 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 /// happens after this function by the owner's own count.
 bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
   if (m_submission.is_held_here()) Submitting::refuse();
-  TaskHandle const handle = m_engine.passes().settle(asked);
+  TaskHandle const handle = m_kernel.settle(asked);
   Task& task = *handle.task;
   auto const refuse = [&](char const* why) {
     throw Error(Error::Kind::bad_input,
@@ -270,20 +267,20 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
   if (replays) refuse(" replays a plan and cannot be refined");
   // From here on it cannot start.
   struct HeldUp {
-    Engine& engine;
+    Kernel& kernel;
     Task& task;
     ~HeldUp() {
       if (task.unfinished.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-      Frame* const frame = Frame::of(engine);
-      engine.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
+      Frame* const frame = Frame::of(kernel);
+      kernel.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
     }
-  } const held_up{m_engine, task};
+  } const held_up{m_kernel, task};
   if (task.runs_on_device()) refuse(" runs on a device and cannot be refined");
   TaskOps const* old_ops = nullptr;
   {
     PartsHold const lock(task, m_submission);
     if (task.inner == nullptr) {
-      open_region(task, seat_for_parts(Frame::of(m_engine))).waits_for_owner = true;
+      open_region(task, seat_for_parts(Frame::of(m_kernel))).waits_for_owner = true;
       std::lock_guard const lock_of_task(task.lock);
       old_ops = task.ops;
       task.ops = &refined_ops;
@@ -293,7 +290,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
   if (m_recorder) m_recorder->refined(task);
   {
     // See Destructors.
-    Frame const frame(m_engine, m_engine.own_seat(), task, Frame::What::destroys);
+    Frame const frame(m_kernel, m_kernel.own_seat(), task, Frame::What::destroys);
     old_ops->destroy(task.body);
   }
   task.free_body();
@@ -301,7 +298,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
   try {
     split(handle);
   } catch (...) {
-    inherit(task, m_engine.current_failure(task));
+    inherit(task, m_kernel.current_failure(task));
   }
   return true;
 }
@@ -319,7 +316,7 @@ void Parts::start_parts(Task& owner, Seat& seat) {
   FailurePtr const failure = owner.failure;
   Vector<Task*> ready;
   for (LiveAccess const part : parts) trigger(*part.task, failure, ready);
-  for (Task* part : ready) m_engine.make_ready(*part, &seat);
+  for (Task* part : ready) m_kernel.make_ready(*part, &seat);
 }
 
 }  // namespace trellis::Impl

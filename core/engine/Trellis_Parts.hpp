@@ -5,6 +5,8 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Tag.hpp>
 #include <engine/Trellis_Demotion.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
@@ -20,27 +22,21 @@
 namespace trellis::Impl {
 
 struct AccessRequest;
-class Engine;
-class FailureLog;
-struct Frame;
-class Recorder;
-struct Seat;
-class SubmissionLock;
-class TaskSlab;
 struct TaskSpec;
+class Waiters;
 
 /// Tasks that are split into parts, while they run or before: the regions of their parts, what a
 /// part may ask for, and the start and the end of the tasks themselves.
 class Parts {
  public:
-  Parts(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog const& failures,
-        Recorder* recorder, bool serial)
-      : m_engine(engine),
-        m_submission(submission),
-        m_slab(slab),
-        m_failures(failures),
-        m_recorder(recorder),
-        m_needs_graph(recorder != nullptr || serial) {}
+  Parts(Kernel& kernel, Waiters& waiters)
+      : m_kernel(kernel),
+        m_submission(kernel.lock()),
+        m_slab(kernel.slab()),
+        m_failures(kernel.failures()),
+        m_waiters(waiters),
+        m_recorder(kernel.recorder()),
+        m_needs_graph(kernel.recorder() != nullptr || kernel.is_serial()) {}
   Parts(Parts const&) = delete;
   Parts& operator=(Parts const&) = delete;
 
@@ -60,10 +56,13 @@ class Parts {
   Vector<LiveAccess> take_held(Task& owner, TaskId behind);
 
   // A part is submitted.
-  /// The task cannot become complete meanwhile if the calling thread runs its body.
-  Task& require_live(TaskHandle const& self, char const* what) const;
   void need_graph() { m_needs_graph = true; }
-  [[nodiscard]] Seat* seat_for_parts(Frame const* frame) const;
+  /// The seat whose counts, cells and ids serve a part that the calling thread submits. Null: those
+  /// of the graph do, under its lock.
+  [[nodiscard]] Seat* seat_for_parts(Frame const* frame) const {
+    bool const has_seat = frame != nullptr && frame->seat.number >= 0 && !m_needs_graph;
+    return has_seat ? &frame->seat : nullptr;
+  }
   Region& open_region(Task& owner, Seat* seat) {
     return owner.inner != nullptr ? *owner.inner : make_region(owner, seat);
   }
@@ -88,8 +87,10 @@ class Parts {
 
   // A task that has been split.
   /// Is this the frame of the body that was split into the parts of the region?
-  [[nodiscard]] static bool runs_body(Frame const* frame, Region const& region);
-  [[nodiscard]] std::unique_ptr<Region> take_region();
+  [[nodiscard]] static bool runs_body(Frame const* frame, Region const& region) {
+    return frame != nullptr && &frame->task == region.owner && frame->what == Frame::What::runs;
+  }
+  [[nodiscard]] RegionPtr take_region();
   void close_region(Task& owner, Seat& seat);
   void start_parts(Task& owner, Seat& seat);
   Task* body_over(Task& owner, Seat& seat, TaskState state);
@@ -97,20 +98,20 @@ class Parts {
   Task* whole_over(Task& owner, Seat& seat);
 
  private:
-  [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);
   Region& make_region(Task& owner, Seat* seat);
   void make_room_for_part(Region& region) const;
 
-  Engine& m_engine;
+  Kernel& m_kernel;
   SubmissionLock& m_submission;
   TaskSlab& m_slab;
   FailureLog const& m_failures;
+  Waiters& m_waiters;
   Recorder* const m_recorder;  ///< null: does not record
   /// Parts are submitted under the graph's lock, too: rules ask all, a record keeps the order of
   /// submission, and the serial order is that of the ids. Does not change once there are tasks.
   bool m_needs_graph;
   /// Guarded by m_submission: of tasks that are over, for others.
-  Vector<std::unique_ptr<Region>> m_spare_regions;
+  Vector<RegionPtr> m_spare_regions;
 };
 
 }  // namespace trellis::Impl

@@ -9,6 +9,7 @@
 #include <task/Trellis_TaskSlab.hpp>
 #include <trace/Trellis_Recorder.hpp>
 #include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <mutex>

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_Cancellation.hpp>
+#include <engine/Trellis_Parts.hpp>
 #include <engine/Trellis_Sections.hpp>
+#include <engine/Trellis_Waiting.hpp>
+#include <fusion/Trellis_FusionPool.hpp>
+#include <fusion/Trellis_Orchestrator.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <task/Trellis_Reserve.hpp>
@@ -22,11 +26,23 @@ auto ask(F&& f) noexcept {
 
 }  // namespace
 
+Sections::Sections(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
+                   Orchestrator& orchestrator, Parts& parts, Waiting& waiting)
+    : m_kernel(kernel),
+      m_cancellation(cancellation),
+      m_fusion(fusion),
+      m_orchestrator(orchestrator),
+      m_parts(parts),
+      m_waiting(waiting),
+      m_workers(kernel.workers()),
+      m_serial(kernel.is_serial()) {}
+
 /// A section whose body is under way on this thread.
 struct Sections::Open {
-  Open(Frame& its_frame, TaskHandle const& its_task, TaskHandle const& its_body, int its_depth,
+  Open(Sections& of, Frame& its_frame, TaskHandle const& its_task, TaskHandle const& its_body, int its_depth,
        std::shared_ptr<Orchestration> whose_advice)
-      : frame(its_frame),
+      : sections(of),
+        frame(its_frame),
         self(its_task),
         running(its_body),
         depth(its_depth),
@@ -41,6 +57,7 @@ struct Sections::Open {
     return top != nullptr && &top->frame == &frame && top->collects ? top : nullptr;
   }
 
+  Sections& sections;
   Frame& frame;
   TaskHandle const& self;
   TaskHandle const& running;
@@ -67,15 +84,15 @@ int Sections::depth_here() {
 
 void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
                    FunctionRef<void()> body) {
-  Open section(*Frame::of(m_engine), self, running, depth, m_engine.orchestrator().current());
+  Open section(*this, *Frame::of(m_kernel), self, running, depth, m_orchestrator.current());
   /// The advice hears of the end whatever happens, and what is held back for it is let go.
   struct Hooks {
     Sections& sections;
     Open& section;
     Hooks(Sections& in_sections, Open& its_section) : sections(in_sections), section(its_section) {
       ask([&] { section.advice->section_starts(section.depth); });
-      sections.m_engine.fusion().section_starts();
-      sections.m_engine.statistics().section(1);
+      sections.m_fusion.section_starts();
+      sections.m_kernel.events().statistics().section(1);
     }
     Hooks(Hooks const&) = delete;
     Hooks& operator=(Hooks const&) = delete;
@@ -86,8 +103,8 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
           may_stay = section.advice->hold_back(TaskKind());
         section.advice->section_ends(section.depth);
       });
-      sections.m_engine.statistics().section(-1);
-      sections.m_engine.fusion().section_over(may_stay, section.frame.seat);
+      sections.m_kernel.events().statistics().section(-1);
+      sections.m_fusion.section_over(may_stay, section.frame.seat);
     }
   } const hooks(*this, section);
   collect(section);
@@ -96,7 +113,7 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
   } catch (...) {
     start(section, take_held(section));
     try {
-      m_engine.waiting().wait_for_parts(self, running, &section.frame);
+      m_waiting.wait_for_parts(self, running, &section.frame);
     } catch (PartFailed const&) {
       // The part has left its failure; the body's own is the first.
     }
@@ -116,7 +133,7 @@ bool Sections::end_phase(Frame& frame) {
 /// What waits may wait for any part of the sections that this thread is in, of whatever graph.
 void Sections::start_rests() {
   for (Open* each = t_innermost; each != nullptr; each = each->outer)
-    if (each->next < each->rest.size()) each->frame.engine.sections().start_rest(*each);
+    if (each->next < each->rest.size()) each->sections.start_rest(*each);
 }
 
 Sections::Open* Sections::let_go(Frame& frame) {
@@ -127,19 +144,19 @@ Sections::Open* Sections::let_go(Frame& frame) {
 }
 
 void Sections::collect(Open& section) {
-  section.released = m_engine.parts().hold_parts(section.self);
+  section.released = m_parts.hold_parts(section.self);
   section.collects = true;
 }
 
 Vector<LiveAccess> Sections::take_held(Open& section) {
   section.collects = false;
-  return m_engine.parts().take_held(*section.self.task, section.released);
+  return m_parts.take_held(*section.self.task, section.released);
 }
 
 void Sections::start(Open& section, Vector<LiveAccess> const& parts) {
   Vector<Task*> ready;
   for (LiveAccess const part : parts) trigger(*part.task, nullptr, ready);
-  for (Task* const part : ready) m_engine.make_ready(*part, &section.frame.seat);
+  for (Task* const part : ready) m_kernel.make_ready(*part, &section.frame.seat);
 }
 
 namespace {
@@ -161,7 +178,7 @@ TaskKind kind_of(Vector<LiveAccess> const& parts) {
 void Sections::run_held(Open& section) {
   Vector<LiveAccess> parts = take_held(section);
   if (parts.empty()) return;
-  m_engine.statistics().section(0);
+  m_kernel.events().statistics().section(0);
   section.policy =
       ask([&] { return section.advice->section(section.depth, parts.size(), kind_of(parts)); });
   if (section.policy == SectionPolicy::serial && !m_serial)
@@ -172,7 +189,7 @@ void Sections::run_held(Open& section) {
 
 void Sections::run_phase(Open& section) {
   run_held(section);
-  m_engine.waiting().wait_for_started_parts(section.self, section.running, &section.frame);
+  m_waiting.wait_for_started_parts(section.self, section.running, &section.frame);
 }
 
 /// A part that cannot run here and now is started, and so are those behind it: it might wait for
@@ -190,13 +207,13 @@ void Sections::run_serially(Open& section, Vector<LiveAccess>&& parts) {
                       !task.runs_on_device() && (!task.marks.main_thread || seat.is_main) &&
                       (task.space == nullptr || task.space->is_plain());
     if (!here) {
-      if (!ready.empty()) m_engine.make_ready(task, &seat);
+      if (!ready.empty()) m_kernel.make_ready(task, &seat);
       start_rest(section);
       return;
     }
     task.state.store(TaskState::ready, std::memory_order_relaxed);
-    m_engine.events().changed(task, TaskState::ready);
-    if (Task* const next = m_engine.run_quietly(task, seat)) m_engine.push(*next, &seat);
+    m_kernel.events().changed(task, TaskState::ready);
+    if (Task* const next = m_kernel.run_quietly(task, seat)) m_kernel.push(*next, &seat);
   }
 }
 
@@ -208,26 +225,26 @@ void Sections::start_rest(Open& section) {
 }
 
 void Sections::join(TaskHandle const& section) {
-  PlanRecording const* const recording = PlanRecording::of(m_engine);
+  PlanRecording const* const recording = PlanRecording::of(m_kernel);
   if (recording != nullptr && recording->pass == nullptr) return;  // it runs when it is replayed
-  Gate gate(m_engine, section, !m_serial && section.id < TaskHandle::end_of_submitted);
+  Gate gate(m_kernel, section, !m_serial && section.id < TaskHandle::end_of_submitted);
   try {
-    m_engine.waiting().wait_for_section(section, gate);
+    m_waiting.wait_for_section(section, gate);
   } catch (...) {
     // It cannot be waited for, and has not begun. It must not run later, when what its body refers
     // to may be gone.
-    m_engine.cancellation().ask(section);
-    gate.open(m_engine.own_seat());
+    m_cancellation.ask(section);
+    gate.open(m_kernel.own_seat());
     throw;
   }
-  m_engine.waiting().rethrow(section);
+  m_waiting.rethrow(section);
 }
 
 void Sections::Gate::open(Seat& seat) {
   if (!std::exchange(m_is_closed, false)) return;
   Vector<Task*> ready;
   trigger(*m_section.task, nullptr, ready);
-  if (!ready.empty()) m_engine.make_ready(*ready.front(), &seat);
+  if (!ready.empty()) m_kernel.make_ready(*ready.front(), &seat);
 }
 
 /// Memory order: acquire, as the last decrement of any count; see Task.

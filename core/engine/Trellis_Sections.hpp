@@ -13,9 +13,14 @@
 
 namespace trellis::Impl {
 
-class Engine;
+class Cancellation;
 struct Frame;
+class FusionPool;
+class Kernel;
+class Orchestrator;
+class Parts;
 struct Seat;
+class Waiting;
 class Workers;
 
 /// Sections: tasks whose bodies fork parts and join them, as the graph's advice says.
@@ -45,8 +50,8 @@ class Workers;
 /// before the thread waits, or starts one that it cannot run itself, it starts all that are left.
 class Sections {
  public:
-  Sections(Engine& engine, Workers& workers, bool serial)
-      : m_engine(engine), m_workers(workers), m_serial(serial) {}
+  Sections(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
+           Orchestrator& orchestrator, Parts& parts, Waiting& waiting);
   Sections(Sections const&) = delete;
   Sections& operator=(Sections const&) = delete;
 
@@ -58,8 +63,8 @@ class Sections {
   /// graph and may wait. A section that a pass has collected has none either.
   class Gate {
    public:
-    Gate(Engine& engine, TaskHandle const& section, bool is_closed)
-        : m_engine(engine), m_section(section), m_is_closed(is_closed) {}
+    Gate(Kernel& kernel, TaskHandle const& section, bool is_closed)
+        : m_kernel(kernel), m_section(section), m_is_closed(is_closed) {}
     Gate(Gate const&) = delete;
     Gate& operator=(Gate const&) = delete;
     /// Others may run it when what comes before it is done.
@@ -70,7 +75,7 @@ class Sections {
     [[nodiscard]] bool is_closed() const { return m_is_closed; }
 
    private:
-    Engine& m_engine;
+    Kernel& m_kernel;
     TaskHandle const& m_section;
     bool m_is_closed;
   };
@@ -124,7 +129,12 @@ class Sections {
 
   static constinit inline thread_local Open* t_innermost = nullptr;
 
-  Engine& m_engine;
+  Kernel& m_kernel;
+  Cancellation& m_cancellation;
+  FusionPool& m_fusion;
+  Orchestrator& m_orchestrator;
+  Parts& m_parts;
+  Waiting& m_waiting;
   Workers& m_workers;
   bool const m_serial;
 };

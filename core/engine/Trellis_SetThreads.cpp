@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <progress/Trellis_ProgressSource.hpp>
 

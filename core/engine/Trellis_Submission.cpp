@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <Trellis_Error.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <device/Trellis_DeviceTasks.hpp>
+#include <engine/Trellis_Destructors.hpp>
+#include <engine/Trellis_Parts.hpp>
 #include <engine/Trellis_Submission.hpp>
+#include <engine/Trellis_Waiting.hpp>
+#include <exclusion/Trellis_PolicyEdges.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
 #include <plan/Trellis_Pass.hpp>
+#include <plan/Trellis_Passes.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <plan/Trellis_Plans.hpp>
+#include <progress/Trellis_ProgressSource.hpp>
+#include <threads/Trellis_MainQueue.hpp>
 #include <warn/Trellis_Warnings.hpp>
+#include <task/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -17,13 +28,39 @@
 /// From a call of `parallel_for` to a node with its edges.
 namespace trellis::Impl {
 
+Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main,
+                       PolicyEdges& policy_edges, Parts& parts, Plans& plans, Passes& passes,
+                       Destructors& destructors, Waiters& waiters, Waiting& waiting)
+    : m_kernel(kernel),
+      m_submission(kernel.lock()),
+      m_slab(kernel.slab()),
+      m_failures(kernel.failures()),
+      m_recorder(kernel.recorder()),
+      m_warnings(kernel.warnings()),
+      m_device_tasks(device_tasks),
+      m_main(main),
+      m_workers(kernel.workers()),
+      m_policy_edges(policy_edges),
+      m_parts(parts),
+      m_plans(plans),
+      m_passes(passes),
+      m_destructors(destructors),
+      m_waiters(waiters),
+      m_waiting(waiting),
+      m_tells_policy(!kernel.is_serial() && kernel.policy().sees_submissions()),
+      m_serial(kernel.is_serial()),
+      m_all_ids(kernel.recorder() != nullptr || kernel.is_serial()),
+      m_root(kernel.slab(), kernel.failures(), kernel.recorder() != nullptr) {
+  m_root.kind = RegionKind::graph;
+}
+
 /// As `publish`, for a task that nobody has a handle of yet. Without edges no other thread changes
 /// its count.
 inline void Submission::publish_new(Task& task, std::int32_t rest, Frame* frame) {
   if (rest != Task::being_submitted) return publish(task, rest, frame);
-  m_engine.events().changed(task, TaskState::pending);
+  m_kernel.events().changed(task, TaskState::pending);
   task.unfinished.store(0, std::memory_order_release);
-  m_engine.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
+  m_kernel.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
 }
 
 inline Task& Submission::take_cell(Seat* seat) {
@@ -53,17 +90,17 @@ std::string Submission::user_of(Area const& area) {
 
 void Submission::add_rule(TagRule&& rule) {
   std::lock_guard const lock(m_submission);
-  if (m_engine.submitted() != 0)
-    throw Error(Error::Kind::bad_input, "Trellis: " + m_engine.options().name +
+  if (m_kernel.submitted() != 0)
+    throw Error(Error::Kind::bad_input, "Trellis: " + m_kernel.options().name +
                                             " already has tasks, so the rule \"" + rule.name +
                                             "\" comes too late");
   m_rules.push_back(std::move(rule));
-  m_engine.parts().need_graph();
+  m_parts.need_graph();
 }
 
 /// What the call says is looked at before it counts: the task's own body may submit others.
 TaskHandle Submission::submit_judged(TaskSpec&& spec, Frame* frame) {
-  PlanRecording const* const recording = PlanRecording::of(m_engine);
+  PlanRecording const* const recording = PlanRecording::of(m_kernel);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
   // Tasks may be ordered by the body that submits them, and by rules.
   bool const ordered_otherwise = Frame::top != nullptr || !m_rules.empty();
@@ -102,7 +139,7 @@ TaskHandle Submission::submit_other(TaskSpec&& spec, Frame* frame) {
 TaskHandle Submission::submit_after(TaskSpec&& spec, Frame* frame) {
   std::vector<TaskHandle> settled;
   for (TaskHandle const& before : spec.after) {
-    TaskHandle const task = m_engine.passes().settle(before);
+    TaskHandle const task = m_kernel.settle(before);
     // Of a task that is complete long ago nobody knows the id: only that it has failed may matter.
     if (!Pass::is_ticket(task.id) || m_failures.poisons(task.id) != nullptr)
       settled.push_back(task);
@@ -113,11 +150,11 @@ TaskHandle Submission::submit_after(TaskSpec&& spec, Frame* frame) {
 }
 
 TaskHandle Submission::submit_task(TaskSpec&& spec, Frame* frame) {
-  if (PlanRecording* const recording = PlanRecording::of(m_engine)) {
+  if (PlanRecording* const recording = PlanRecording::of(m_kernel)) {
     if (recording->pass == nullptr)
-      return m_engine.plans().submit_recorded(*recording, std::move(spec));
+      return m_plans.submit_recorded(*recording, std::move(spec));
     if (frame == nullptr) has_news();
-    return m_engine.passes().submit_in_pass(*recording, std::move(spec));
+    return m_passes.submit_in_pass(*recording, std::move(spec));
   }
   return submit_now(std::move(spec), frame);
 }
@@ -132,12 +169,12 @@ TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
 TaskHandle Submission::submit_and_run(TaskSpec& spec) {
   has_news();
   TaskHandle const task = submit_untold(spec, nullptr);
-  if (ProgressSource::is_calling(&m_engine)) return task;  // whoever calls the function runs it
+  if (ProgressSource::is_calling(&m_kernel)) return task;  // whoever calls the function runs it
   // What is over later than its body, and what comes after it, may need what the program does next.
-  auto const all_done = [&] { return m_engine.all_done(); };
-  auto const only_open = [&] { return m_engine.has_only_open_completions(); };
+  auto const all_done = [&] { return m_kernel.all_done(); };
+  auto const only_open = [&] { return m_kernel.has_only_open_completions(); };
   Condition const rather_than_sleep = only_open;
-  m_engine.waiting().wait_serially({all_done, &rather_than_sleep});
+  m_waiting.wait_serially({all_done, &rather_than_sleep});
   return task;
 }
 
@@ -160,13 +197,13 @@ TaskHandle Submission::submit_untold(TaskSpec& spec, Frame* frame) {
       std::unique_lock lock(submission);
       if (frame == nullptr) make_room(lock);
       admitted = admit_root(spec, frame);
-      task = m_engine.handle_of(admitted.task, admitted.task->id);
+      task = m_kernel.handle_of(admitted.task, admitted.task->id);
       looks_for_kept = frame == nullptr && is_time_for_kept();
     }
     publish_new(*admitted.task, admitted.rest, frame);
   }
   if (looks_for_kept) [[unlikely]]
-    m_engine.destructors().destroy_kept_of_workers();
+    m_destructors.destroy_kept_of_workers();
   return task;
 }
 
@@ -186,11 +223,11 @@ TaskHandle Submission::submit_told(TaskSpec& spec, Frame* frame) {
       Submitting::refuse();  // it may hold the other one as well
     }
     // Tasks may be run to make room, so only now.
-    std::lock_guard const waiters_lock(m_engine.waiting().waiters().mutex());
+    std::lock_guard const waiters_lock(m_waiters.mutex());
     {
       std::lock_guard const lock(m_submission);
       admitted = admit_root(spec, frame);
-      task = m_engine.handle_of(admitted.task, admitted.task->id);
+      task = m_kernel.handle_of(admitted.task, admitted.task->id);
       looks_for_kept = frame == nullptr && is_time_for_kept();
     }
     told = m_policy_edges.tell(*admitted.task);
@@ -198,9 +235,9 @@ TaskHandle Submission::submit_told(TaskSpec& spec, Frame* frame) {
   publish(*admitted.task, admitted.rest, frame);
   m_policy_edges.let_go(told);
   // The policy may have put something of the main thread's before what that thread waits for.
-  if (!m_main.empty()) m_engine.waiting().main_looks_again();
+  if (!m_main.empty()) m_waiting.main_looks_again();
   until_published.reset();
-  if (looks_for_kept) m_engine.destructors().destroy_kept_of_workers();
+  if (looks_for_kept) m_destructors.destroy_kept_of_workers();
   return task;
 }
 
@@ -213,12 +250,12 @@ inline Submission::Admitted Submission::admit_root(TaskSpec& spec, Frame const* 
 /// The same, behind what the call names.
 Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame) {
   std::vector<TaskHandle> resolved;
-  if (!spec.after.empty()) m_engine.plans().resolve_after(spec, resolved);
+  if (!spec.after.empty()) m_plans.resolve_after(spec, resolved);
   if (spec.replays != nullptr) Plans::order_behind_replays(spec, resolved);
   Admitted const admitted = admit(spec, m_root, frame);
   if (spec.replays != nullptr)
     for_each_plan(*spec.replays, [&](PlanState& plan) {
-      plan.last = m_engine.handle_of(admitted.task, admitted.task->id);
+      plan.last = m_kernel.handle_of(admitted.task, admitted.task->id);
     });
   return admitted;
 }
@@ -226,17 +263,17 @@ Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame
 /// Called in a `Quiet`.
 [[gnu::always_inline]] inline Submission::Admitted Submission::admit_part(TaskSpec& spec,
                                                                           Frame const* frame) try {
-  Seat* const seat = m_engine.parts().seat_for_parts(frame);
+  Seat* const seat = m_parts.seat_for_parts(frame);
   PartsHold const lock(*spec.parent.task, m_submission, PartsHold::first_while_quiet);
   NestedHold const graph(m_submission, seat == nullptr);
   Region& region =
-      m_engine.parts().open_region(m_engine.parts().require_live(spec.parent, "gets a part"), seat);
+      m_parts.open_region(Kernel::require_live(spec.parent, "gets a part"), seat);
   Admitted admitted = admit(spec, region, frame, seat);
-  m_engine.parts().add_part(region, *admitted.task, frame);
+  m_parts.add_part(region, *admitted.task, frame);
   if (region.waits_for_owner) --admitted.rest;
   return admitted;
 } catch (Parts::NotWithin const& wrong) {
-  throw m_engine.parts().error_of(wrong, spec);
+  throw m_parts.error_of(wrong, spec);
 }
 
 TaskHandle Submission::submit_part(TaskSpec& spec, Frame* frame) {
@@ -244,29 +281,29 @@ TaskHandle Submission::submit_part(TaskSpec& spec, Frame* frame) {
   Admitted const admitted = admit_part(spec, frame);
   TaskId const id = admitted.task->id;
   publish_new(*admitted.task, admitted.rest, frame);
-  return m_engine.handle_of(admitted.task, id);
+  return m_kernel.handle_of(admitted.task, id);
 }
 
 /// A part that names tasks to come after, or that the policy is told of. Until its edges are there
 /// nobody may start to wait for what they would make hopeless.
 TaskHandle Submission::submit_part_locked(TaskSpec&& spec, Frame* frame) {
   if (m_submission.is_held_here()) Submitting::refuse();  // it may hold the other one as well
-  std::unique_lock waiters_lock(m_engine.waiting().waiters().mutex());
+  std::unique_lock waiters_lock(m_waiters.mutex());
   std::vector<TaskHandle> resolved;
   {
     std::lock_guard const lock(m_submission);
-    m_engine.plans().resolve_after(spec, resolved);
+    m_plans.resolve_after(spec, resolved);
   }
-  bool const waits_outside = m_engine.parts().check_explicit(spec);
+  bool const waits_outside = m_parts.check_explicit(spec);
   Quiet const until_published;
   Admitted const admitted = admit_part(spec, frame);
   TaskId const id = admitted.task->id;
   PolicyEdges::Told told;
   if (m_tells_policy) told = m_policy_edges.tell(*admitted.task);
-  if (waits_outside) m_engine.hinder_owners(*admitted.task, told.granted);
+  if (waits_outside) m_kernel.hinder_owners(*admitted.task, told.granted);
   waiters_lock.unlock();
   Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
-  for (Task* task : std::exchange(told.granted, {})) m_engine.push(*task, seat);
+  for (Task* task : std::exchange(told.granted, {})) m_kernel.push(*task, seat);
   if (m_tells_policy) {
     publish(*admitted.task, admitted.rest, frame);
     m_policy_edges.let_go(told);
@@ -276,15 +313,15 @@ TaskHandle Submission::submit_part_locked(TaskSpec&& spec, Frame* frame) {
   // What the part comes after now holds up its owner, and whoever waits for that on the main thread
   // may have to run something for it. (Other new tasks hold up nobody.) The edges are there before
   // the epoch moves.
-  if (!m_main.empty()) m_engine.waiting().main_looks_again();
-  return m_engine.handle_of(admitted.task, id);
+  if (!m_main.empty()) m_waiting.main_looks_again();
+  return m_kernel.handle_of(admitted.task, id);
 }
 
 /// The task cannot start, nor its cell be reused, before this takes off what it began with.
 void Submission::publish(Task& task, std::int32_t rest, Frame* frame) {
-  m_engine.events().changed(task, TaskState::pending);
+  m_kernel.events().changed(task, TaskState::pending);
   if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
-    m_engine.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
+    m_kernel.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
 }
 
 /// Without locks. While it waits the thread is counted, for StallReport.
@@ -298,7 +335,7 @@ void Submission::wait_for_room(Until const& until) {
     Counted& operator=(Counted const&) = delete;
     ~Counted() { threads.fetch_sub(1, std::memory_order_relaxed); }
   } const counted(m_waiting_for_room);
-  m_engine.waiting().wait_outside(until);
+  m_waiting.wait_outside(until);
 }
 
 /// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there
@@ -309,9 +346,9 @@ void Submission::wait_for_room(Until const& until) {
 /// in flight wait for may be what this thread does next.
 void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
   constexpr std::uint64_t looked_ahead = 64;  // then parts are counted, too
-  std::uint64_t const cap = *m_engine.options().in_flight;
+  std::uint64_t const cap = *m_kernel.options().in_flight;
   while (m_submitted.load(std::memory_order_relaxed) >= m_room_until) {
-    if (std::uint64_t const now = m_engine.in_flight(); now < cap) {
+    if (std::uint64_t const now = m_kernel.in_flight(); now < cap) {
       m_room_until =
           m_submitted.load(std::memory_order_relaxed) + std::min(cap - now, looked_ahead);
       return;
@@ -322,18 +359,18 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
     if (ProgressSource::is_calling()) return make_an_exception();  // it does not wait
     lock.unlock();
     auto const is_room = [&] {
-      return m_engine.in_flight() < cap || m_engine.has_only_open_completions();
+      return m_kernel.in_flight() < cap || m_kernel.has_only_open_completions();
     };
     Condition const any_room = is_room;
     auto const is_much_room = [&] {
-      std::uint64_t const now = m_engine.in_flight();
-      return now <= cap / 4 || (now < cap && m_engine.anyone_polls());
+      std::uint64_t const now = m_kernel.in_flight();
+      return now <= cap / 4 || (now < cap && m_kernel.anyone_polls());
     };
     wait_for_room({is_much_room, &any_room, true});
     lock.lock();
     // What those in flight are waiting for may be what this thread does next. It has slept, so it
     // is not fast.
-    if (m_engine.in_flight() >= cap && m_engine.has_only_open_completions())
+    if (m_kernel.in_flight() >= cap && m_kernel.has_only_open_completions())
       return make_an_exception();
   }
 }
@@ -366,9 +403,9 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
   task.exclusive = false;
   if (task.marks.is_fusable) [[unlikely]] {
     task.next = nullptr;
-    m_engine.statistics().fusable();
+    m_kernel.events().statistics().fusable();
   }
-  task.keeps_body = spec.ops->may_be_kept && m_engine.destructors().may_keep_body(task, spec);
+  task.keeps_body = spec.ops->may_be_kept && m_destructors.may_keep_body(task, spec);
   if (task.keeps_body)  // so it is a part of none, and the graph's lock is held
     m_kept_until = m_submitted.load(std::memory_order_relaxed) + long_for_kept;
   task.clear_accesses();
@@ -443,7 +480,7 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   ++ids.next;
   task.id = id;
   task.live_id.store(id, std::memory_order_release);
-  if (spec.number != nullptr) spec.number->bound(m_engine.handle_of(&task, id));
+  if (spec.number != nullptr) spec.number->bound(m_kernel.handle_of(&task, id));
   if (seat != nullptr)
     seat->submitted.store(seat->submitted.load(std::memory_order_relaxed) + 1,
                           std::memory_order_release);

@@ -22,40 +22,30 @@
 
 namespace trellis::Impl {
 
+class Destructors;
 class DeviceTasks;
-class Engine;
 class FailureLog;
 struct Frame;
+class Kernel;
 class MainQueue;
+class Parts;
+class Passes;
+class Plans;
 class PolicyEdges;
 class Recorder;
 struct Seat;
 class TaskSlab;
+class Waiters;
+class Waiting;
 class Warnings;
 
 /// A task's way from a call of `parallel_for` to a node with its edges: its cell, its id, its
 /// entries in the table of its region, and its place in the order of submission.
 class Submission {
  public:
-  Submission(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
-             Recorder* recorder, Warnings* warnings, DeviceTasks& device_tasks, MainQueue& main,
-             Workers& workers, PolicyEdges& policy_edges, bool tells_policy, bool serial)
-      : m_engine(engine),
-        m_submission(submission),
-        m_slab(slab),
-        m_failures(failures),
-        m_recorder(recorder),
-        m_warnings(warnings),
-        m_device_tasks(device_tasks),
-        m_main(main),
-        m_workers(workers),
-        m_policy_edges(policy_edges),
-        m_tells_policy(tells_policy),
-        m_serial(serial),
-        m_all_ids(recorder != nullptr || serial),
-        m_root(slab, failures, recorder != nullptr) {
-    m_root.kind = RegionKind::graph;
-  }
+  Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main, PolicyEdges& policy_edges,
+             Parts& parts, Plans& plans, Passes& passes, Destructors& destructors,
+             Waiters& waiters, Waiting& waiting);
   Submission(Submission const&) = delete;
   Submission& operator=(Submission const&) = delete;
 
@@ -75,9 +65,7 @@ class Submission {
   }
   [[nodiscard]] std::uint64_t edges() const { return m_edges.load(std::memory_order_relaxed); }
   /// Threads that are at the cap.
-  [[nodiscard]] int waiting_for_room() const {
-    return m_waiting_for_room.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::atomic<int> const& waiting_for_room() const { return m_waiting_for_room; }
 
   /// Guarded by the graph's lock: the region of the tasks that are parts of none.
   [[nodiscard]] Region& root() { return m_root; }
@@ -158,7 +146,7 @@ class Submission {
                    Heard const& heard = {});
   bool inherit_from(TaskId before, Task& task, Heard const& heard);
 
-  Engine& m_engine;
+  Kernel& m_kernel;
   SubmissionLock& m_submission;
   TaskSlab& m_slab;
   FailureLog& m_failures;
@@ -168,6 +156,12 @@ class Submission {
   MainQueue& m_main;
   Workers& m_workers;
   PolicyEdges& m_policy_edges;
+  Parts& m_parts;
+  Plans& m_plans;
+  Passes& m_passes;
+  Destructors& m_destructors;
+  Waiters& m_waiters;
+  Waiting& m_waiting;
   bool const m_tells_policy;  ///< of each task that is submitted
   bool const m_serial;
   std::deque<TagRule> m_rules;  ///< does not change once there are tasks

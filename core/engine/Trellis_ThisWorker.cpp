@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_ThisWorker.hpp>
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <kernel/Trellis_Frame.hpp>
 
 namespace trellis {
 
@@ -13,7 +12,7 @@ int this_worker::index() {
   if (frame == nullptr || frame->what != Impl::Frame::What::runs)
     throw Error(Error::Kind::bad_input,
                 "Trellis: this_worker::index() is asked for by a thread that runs no task's body");
-  return *frame->engine.options().serial ? 0 : frame->seat.number;
+  return frame->kernel.is_serial() ? 0 : frame->seat.number;
 }
 
 }  // namespace trellis

@@ -17,6 +17,13 @@ void Waiters::remove(Waiter const& waiter) {
   });
 }
 
+std::vector<std::pair<TaskId, TaskId>> Waiters::all() {
+  std::lock_guard const lock(m_mutex);
+  std::vector<std::pair<TaskId, TaskId>> all;
+  for (Waiter const& each : m_waiters) all.emplace_back(each.task.id, each.awaited.id);
+  return all;
+}
+
 /// Calls `f(task)` for each task that cannot be complete before `from` is.
 template <class F>
 void Waiters::for_each_held_up(LiveAccess from, F&& f) {

@@ -7,6 +7,7 @@
 #include <task/Trellis_Reserve.hpp>
 
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace trellis::Impl {
@@ -35,7 +36,8 @@ class Waiters {
   [[nodiscard]] QuietLock<std::mutex>& mutex() { return m_mutex; }
   void add(Waiter const& waiter) { m_waiters.push_back(waiter); }
   void remove(Waiter const& waiter);
-  [[nodiscard]] Vector<Waiter> const& all() const { return m_waiters; }
+  /// Which task waits for which. It takes the mutex itself.
+  [[nodiscard]] std::vector<std::pair<TaskId, TaskId>> all();
   /// True when the task with the id `awaited` is `from`, or cannot be complete before `from` is: by
   /// dependencies, by other tasks that wait, or by exclusive areas.
   [[nodiscard]] bool holds_up(LiveAccess from, TaskId awaited);

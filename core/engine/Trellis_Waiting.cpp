@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <Trellis_Error.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <device/Trellis_DeviceTasks.hpp>
+#include <engine/Trellis_Completions.hpp>
+#include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_HelpedGraphs.hpp>
 #include <engine/Trellis_Waiting.hpp>
-#include <graph/Trellis_ModelTasks.hpp>
+#include <exclusion/Trellis_Exclusion.hpp>
+#include <fusion/Trellis_FusionPool.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <plan/Trellis_Passes.hpp>
+#include <plan/Trellis_Plans.hpp>
+#include <progress/Trellis_Polling.hpp>
+#include <threads/Trellis_MainQueue.hpp>
+#include <threads/Trellis_SerialOrder.hpp>
+#include <threads/Trellis_SerialTurn.hpp>
 #include <warn/Trellis_Warnings.hpp>
 #include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -25,29 +37,52 @@ constexpr std::chrono::milliseconds first_without_look{2};
 constexpr std::chrono::milliseconds longest_without_look{256};
 }  // namespace
 
+Waiting::Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQueue& main,
+                 SerialTurn& serial_turn, Completions& completions, Destructors& destructors,
+                 DeviceTasks& device_tasks, FusionPool& fusion, Passes& passes, Plans& plans,
+                 Polling& polling, Sections& sections)
+    : m_kernel(kernel),
+      m_submission(kernel.lock()),
+      m_failures(kernel.failures()),
+      m_policy(kernel.policy()),
+      m_workers(kernel.workers()),
+      m_serial(kernel.is_serial()),
+      m_waiters(waiters),
+      m_exclusion(exclusion),
+      m_main(main),
+      m_serial_turn(serial_turn),
+      m_completions(completions),
+      m_destructors(destructors),
+      m_device_tasks(device_tasks),
+      m_fusion(fusion),
+      m_passes(passes),
+      m_plans(plans),
+      m_polling(polling),
+      m_sections(sections) {}
+
 /// A thread that records cannot wait for what it records, which does not run.
 void Waiting::require_no_recording() const {
   if (m_submission.is_held_here()) Submitting::refuse();
   if (PlanRecording::top == nullptr) return;
-  PlanRecording const* const recording = PlanRecording::of(m_engine);
+  PlanRecording const* const recording = PlanRecording::of(m_kernel);
   if (recording != nullptr && recording->pass == nullptr)
     throw Error(Error::Kind::bad_input,
-                "Trellis: " + m_engine.options().name +
+                "Trellis: " + m_kernel.options().name +
                     " is recording a plan on this thread; nothing runs before it is "
                     "replayed, so there is nothing to wait for");
 }
 
 void Waiting::wait() {
   require_no_recording();
-  m_engine.passes().submit_collected([](Pass const&) { return true; });
-  if (Frame const* const frame = Frame::of(m_engine))
+  m_passes.submit_collected([](Pass const&) { return true; });
+  if (Frame const* const frame = Frame::of(m_kernel))
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
-  m_engine.destructors().drain();
+  m_destructors.drain();
   FailureLog::Report report = m_failures.report();
   // What destructors submit that run only now is waited for as well.
-  for (m_engine.drop_objects(false); !m_engine.all_done(); m_engine.drop_objects(false)) {
-    m_engine.destructors().drain();
+  for (m_kernel.drop_objects(false); !m_kernel.all_done(); m_kernel.drop_objects(false)) {
+    m_destructors.drain();
     report.add(m_failures.report());
   }
   if (report.origins.empty()) return;
@@ -61,7 +96,7 @@ void Waiting::wait() {
 }
 
 void Waiting::rethrow(TaskHandle const& handle) const {
-  if ((handle.id & PlanNode::recorded) != 0) return m_engine.plans().rethrow_recorded(handle);
+  if ((handle.id & PlanNode::recorded) != 0) return m_plans.rethrow_recorded(handle);
   if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
     throw make_error(found.told_as, found.task_text, *found.failure);
 }
@@ -69,28 +104,28 @@ void Waiting::rethrow(TaskHandle const& handle) const {
 void Waiting::wait_on_no_task(TaskHandle const& handle) {
   {
     std::lock_guard const lock(handle.task->lock);
-    if (m_engine.is_done(handle)) return;
+    if (m_kernel.is_done(handle)) return;
     handle.task->has_waiter = true;
   }
-  wait_outside({[&] { return m_engine.is_done(handle); }});
+  wait_outside({[&] { return m_kernel.is_done(handle); }});
 }
 
 /// The thread may be in a task of another graph, above one of this graph that waits: in that graph
-/// it gives its permits back, too, for somebody there may need them before this wait can end.
+/// it gives its permits back, too, for a task there may need them before this wait can end.
 class Waiting::AbsenceElsewhere {
  public:
-  [[gnu::always_inline]] explicit AbsenceElsewhere(Engine const& engine) {
+  [[gnu::always_inline]] explicit AbsenceElsewhere(Kernel const& kernel) {
     Frame* const top = Frame::top;
-    if (top != nullptr && &top->engine != &engine) [[unlikely]]
-      begin(*top);
+    if (top != nullptr && &top->kernel != &kernel) [[unlikely]]
+      begin(*top, top->kernel.waiting());
   }
 
  private:
-  [[gnu::noinline]] void begin(Frame& top) {
-    top.engine.waiting().let_go_what_is_held(top.seat);
-    m_parts_run.emplace(top.engine.sections(), top);
-    m_absence.emplace(top.engine.waiting().m_workers, top.seat);
-    m_turn.emplace(top.engine.waiting().m_serial_turn);
+  [[gnu::noinline]] void begin(Frame& top, Waiting& there) {
+    there.let_go_what_is_held(top.seat);
+    m_parts_run.emplace(there.m_sections, top);
+    m_absence.emplace(there.m_workers, top.seat);
+    m_turn.emplace(there.m_serial_turn);
   }
   std::optional<Sections::LetGo> m_parts_run;
   std::optional<Workers::Absence> m_absence;
@@ -107,7 +142,7 @@ void Waiting::wait_outside(Until const& until) {
   Frame const* const outer = Frame::top;
   if (outer == nullptr) return wait_and_help(until, work);
   if (until.done()) return;
-  AbsenceElsewhere const absence(m_engine);
+  AbsenceElsewhere const absence(m_kernel);
   if (m_workers.on_main_thread()) return wait_and_help(until, work);
   wait_and_help(until, [&](Until const& asked) {
     if (asked.rather_than_sleep == nullptr || !(*asked.rather_than_sleep)())
@@ -117,22 +152,22 @@ void Waiting::wait_outside(Until const& until) {
 
 /// `wait` returns where `until` says so, or instead of a sleep when other graphs are to be helped.
 void Waiting::wait_and_help(Until const& until, FunctionRef<void(Until const&)> wait) {
-  if (!HelpedGraphs::may_come(m_engine)) return wait(until);
+  if (!HelpedGraphs::may_come(m_kernel)) return wait(until);
   auto const goes_on = [&] {
     return until.rather_than_sleep != nullptr && (*until.rather_than_sleep)();
   };
-  auto const rather = [&] { return goes_on() || HelpedGraphs::any_but(m_engine); };
+  auto const rather = [&] { return goes_on() || HelpedGraphs::any_but(m_kernel); };
   Condition const rather_than_sleep = rather;
   Until const asked{until.done, &rather_than_sleep, until.then_submits};
   wait(asked);
   if (until.done() || goes_on()) return;
   auto since = std::chrono::steady_clock::now();
-  for (std::uint64_t seen = m_engine.completed();; wait(asked)) {
+  for (std::uint64_t seen = m_kernel.completed();; wait(asked)) {
     if (until.done() || goes_on()) return;
-    bool const any = HelpedGraphs::help_all_but(m_engine);
-    std::uint64_t const now = m_engine.completed();
+    bool const any = HelpedGraphs::help_all_but(m_kernel);
+    std::uint64_t const now = m_kernel.completed();
     if (any || std::exchange(seen, now) != now) since = std::chrono::steady_clock::now();
-    std::chrono::nanoseconds const nap = m_engine.polling().nap(since);
+    std::chrono::nanoseconds const nap = m_polling.nap(since);
     if (nap.count() > 0)
       std::this_thread::sleep_for(nap);
     else
@@ -149,9 +184,9 @@ void Waiting::help() {
 
 /// Workers run all tasks but those that are bound to the main thread.
 void Waiting::help_on_main() {
-  if (Frame::of(m_engine) != nullptr || ProgressSource::is_calling()) return;
+  if (Frame::of(m_kernel) != nullptr || ProgressSource::is_calling()) return;
   if (m_workers.seat(0).in_use.load(std::memory_order_relaxed)) return;  // by this thread
-  m_engine.polling().call_all(m_engine.own_seat(), true);
+  m_polling.call_all(m_kernel.own_seat(), true);
   auto const done = [&] { return m_main.empty(); };
   auto const always = [] { return true; };
   auto const none = [](Task const&) { return false; };
@@ -169,13 +204,13 @@ inline void Waiting::refuse_in_progress_function() const {
 
 void Waiting::refuse_wait_of_progress_function() const {
   throw Error(Error::Kind::deadlock, "Trellis: a progress function waits for " +
-                                         m_engine.options().name +
+                                         m_kernel.options().name +
                                          "; it is called by threads that this graph waits for");
 }
 
 void Waiting::wait_serially(Until const& until) {
   std::optional<AbsenceElsewhere> absence;
-  if (Frame::top != nullptr) absence.emplace(m_engine);
+  if (Frame::top != nullptr) absence.emplace(m_kernel);
   run_serially(until);
 }
 
@@ -184,7 +219,7 @@ void Waiting::wait_serially(Until const& until) {
 /// the middle of a task, which is not ready any more, nor complete.
 void Waiting::run_serially(Until const& until) {
   auto since = std::chrono::steady_clock::now();
-  auto const done = [&] { return until.done() || m_engine.has_only_open_completions(); };
+  auto const done = [&] { return until.done() || m_kernel.has_only_open_completions(); };
   auto const always = [] { return true; };
   Condition const rather_than_sleep = always;
   while (!until.done()) {
@@ -192,15 +227,15 @@ void Waiting::run_serially(Until const& until) {
       SerialTurn::Hold const turn(m_serial_turn);
       m_workers.work_until(Until{done, &rather_than_sleep, until.then_submits});
       if (until.done()) return;
-      m_engine.polling().call_all(m_engine.own_seat(), m_workers.on_main_thread());
-      if (m_engine.completions().any_said()) {
+      m_polling.call_all(m_kernel.own_seat(), m_workers.on_main_thread());
+      if (m_completions.any_said()) {
         since = std::chrono::steady_clock::now();
         continue;
       }
       if (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)()) return;
     }
-    if (HelpedGraphs::help_all_but(m_engine)) since = std::chrono::steady_clock::now();
-    std::chrono::nanoseconds const nap = m_engine.polling().nap(since);
+    if (HelpedGraphs::help_all_but(m_kernel)) since = std::chrono::steady_clock::now();
+    std::chrono::nanoseconds const nap = m_polling.nap(since);
     std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(nap, turn_of_others));
   }
 }
@@ -208,16 +243,16 @@ void Waiting::run_serially(Until const& until) {
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
 /// one asks for the rest.
 [[gnu::always_inline]] inline void Waiting::let_go_what_is_held(Seat& seat) {
-  m_engine.polling().stop(seat);
+  m_polling.stop(seat);
   for (Task** held : seat.holding)
-    if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
+    if (Task* const task = std::exchange(*held, nullptr)) m_kernel.push(*task, &seat);
 }
 
 /// A program may ask whether a task is done until it is, or wait for another graph. No worker
 /// completes what has been said of a serial graph, so the thread that asks does. If another thread
 /// has the turn, that one waits for this graph, and goes on with it.
 void Waiting::help_serially() {
-  if (Frame::of(m_engine) != nullptr || ProgressSource::is_calling()) return;
+  if (Frame::of(m_kernel) != nullptr || ProgressSource::is_calling()) return;
   SerialTurn::Hold const turn(m_serial_turn, std::try_to_lock);
   if (!turn.is_new()) return;
   auto const run = [&] {
@@ -227,8 +262,8 @@ void Waiting::help_serially() {
     m_workers.work_until(Until{never, &rather_than_sleep});
   };
   run();
-  m_engine.polling().call_all(m_engine.own_seat(), m_workers.on_main_thread());
-  if (m_engine.completions().any_said()) run();
+  m_polling.call_all(m_kernel.own_seat(), m_workers.on_main_thread());
+  if (m_completions.any_said()) run();
 }
 
 /// May the thread run tasks on top of the one that waits? Serial graphs have their own order.
@@ -251,14 +286,14 @@ template <class Needed, class Done>
   if (!may_run_above(frame)) return done();
   auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
   for (;;) {
-    Task* const task = m_engine.any_awaited()
-                           ? m_engine.pop_wanted(frame.seat, needed)
+    Task* const task = m_kernel.any_awaited()
+                           ? m_kernel.pop_wanted(frame.seat, needed)
                            : m_policy.pop_wanted(frame.seat.number, wanted).impl();
     if (task == nullptr) return done();
     if (task->marks.is_fusable && task->next != nullptr) [[unlikely]]
-      m_engine.push(*std::exchange(task->next, nullptr), &frame.seat);
-    if (Task* const next = m_engine.run_quietly(*task, frame.seat))
-      m_engine.push(*next, &frame.seat);
+      m_kernel.push(*std::exchange(task->next, nullptr), &frame.seat);
+    if (Task* const next = m_kernel.run_quietly(*task, frame.seat))
+      m_kernel.push(*next, &frame.seat);
     if (done()) return true;
   }
 }
@@ -296,7 +331,7 @@ inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, Section
   auto const done = [awaited] {  // it is not recorded
     return awaited.task->live_id.load(std::memory_order_acquire) != awaited.id;
   };
-  AbsenceElsewhere const absence(m_engine);
+  AbsenceElsewhere const absence(m_kernel);
   Workers::Narrowed const narrowed(m_workers, frame.seat);
   if (gate != nullptr) [[unlikely]]
     return wait_gated(frame, handle, is_within(*awaited.task, waiter), *gate);
@@ -314,9 +349,9 @@ void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_part,
                     (task.space == nullptr || task.space->is_plain());
   if (!here || !gate.open_if_last()) return sleep_inside(frame, handle, &gate);
   task.state.store(TaskState::ready, std::memory_order_relaxed);
-  m_engine.events().changed(task, TaskState::ready);
-  if (Task* const next = m_engine.run_quietly(task, frame.seat)) m_engine.push(*next, &frame.seat);
-  if (!m_engine.is_done(handle)) wait_long(frame, handle);
+  m_kernel.events().changed(task, TaskState::ready);
+  if (Task* const next = m_kernel.run_quietly(task, frame.seat)) m_kernel.push(*next, &frame.seat);
+  if (!m_kernel.is_done(handle)) wait_long(frame, handle);
 }
 
 /// The rest of `wait_inside`: what the wait needs is not ready, or others have it.
@@ -324,7 +359,7 @@ void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
   bool of_this = false;
   {
     std::lock_guard const lock(handle.task->lock);
-    if (m_engine.is_done(handle)) return;
+    if (m_kernel.is_done(handle)) return;
     of_this = is_within(*handle.task, {&frame.task, frame.task.id});
   }
   // Whoever looks for a circle knows anyway that this task cannot be complete before its parts are.
@@ -335,29 +370,29 @@ void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
 void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go,
                              Sections::Gate* gate) {
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
-  TaskHandle const handle = m_engine.passes().settle(asked);
-  bool const is_done = m_engine.is_done(handle);
+  TaskHandle const handle = m_kernel.settle(asked);
+  bool const is_done = m_kernel.is_done(handle);
   if (!is_done) refuse_in_progress_function();
   std::optional<Sections::LetGo> parts_run;
-  if (!is_done && frame != nullptr) parts_run.emplace(m_engine.sections(), *frame);
+  if (!is_done && frame != nullptr) parts_run.emplace(m_sections, *frame);
   if (is_done) {
     // as below
   } else if ((handle.id & PlanNode::recorded) != 0) {
-    m_engine.plans().wait_for_replay(handle);
+    m_plans.wait_for_replay(handle);
   } else if (frame != nullptr) {
-    if (lets_go && m_engine.fusion().any()) m_engine.fusion().release_all(frame->seat);
+    if (lets_go && m_fusion.any()) m_fusion.release_all(frame->seat);
     return wait_inside(*frame, handle, gate);
   } else {
     wait_on_no_task(handle);
   }
   if (frame == nullptr)
-    m_engine.destructors().destroy_kept_of_workers();  // not while it launches something
+    m_destructors.destroy_kept_of_workers();  // not while it launches something
 }
 
 void Waiting::require_may_wait() const {
   if (m_submission.is_held_here()) Submitting::refuse();
   refuse_in_progress_function();
-  Frame const* const frame = Frame::of(m_engine);
+  Frame const* const frame = Frame::of(m_kernel);
   if (frame != nullptr && frame->is_launch()) refuse_while_launched(*frame);
 }
 
@@ -365,18 +400,18 @@ void Waiting::require_may_wait() const {
 /// no other thread may run: any other one might take longer than the section, or wait for what the
 /// program does after it. When it finds none it sleeps, and its place is for another thread.
 void Waiting::wait_for_section(TaskHandle const& asked, Sections::Gate& gate) {
-  if (Frame* const frame = Frame::of(m_engine)) return wait_for_gated(asked, frame, true, &gate);
+  if (Frame* const frame = Frame::of(m_kernel)) return wait_for_gated(asked, frame, true, &gate);
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
-  TaskHandle const handle = m_engine.passes().settle(asked);
-  if (m_engine.is_done(handle)) return;
+  TaskHandle const handle = m_kernel.settle(asked);
+  if (m_kernel.is_done(handle)) return;
   refuse_in_progress_function();
   {
     std::lock_guard const lock(handle.task->lock);
-    if (m_engine.is_done(handle)) return;
+    if (m_kernel.is_done(handle)) return;
     handle.task->has_waiter = true;
   }
-  gate.open(m_engine.own_seat());
-  auto const is_over = [&] { return m_engine.is_done(handle); };
+  gate.open(m_kernel.own_seat());
+  auto const is_over = [&] { return m_kernel.is_done(handle); };
   if (m_serial || Frame::top != nullptr) return wait_outside({is_over});
   LiveAccess const whole{handle.task, handle.id};
   auto const is_of_section = [&](Task const& task) {
@@ -391,7 +426,7 @@ void Waiting::wait_for_section(TaskHandle const& asked, Sections::Gate& gate) {
     m_workers.work_until(until);
     if (is_over()) return;
     if (!m_workers.on_main_thread()) return m_workers.sleep_until({is_over});
-    if (m_engine.polling().any_of_main())
+    if (m_polling.any_of_main())
       std::this_thread::yield();  // it asks again at once
     else
       m_workers.sleep_on_main_until([&] { return is_over() || !m_main.empty(); });
@@ -413,7 +448,7 @@ bool Waiting::run_needed_for(Frame& frame, TaskHandle const& handle) {
   auto const needed = [awaited](Task const& task) {
     return (&task == awaited.task && task.id == awaited.id) || is_within(task, awaited);
   };
-  return run_needed_for_long(frame, needed, [&] { return m_engine.is_done(handle); });
+  return run_needed_for_long(frame, needed, [&] { return m_kernel.is_done(handle); });
 }
 
 namespace {
@@ -476,13 +511,13 @@ bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
   auto const needed = [&](Task const& task) {
     return is_awaited(task) || leads_by_edges(task, awaited, is_awaited);
   };
-  return run_needed(frame, needed, [&] { return m_engine.is_done(handle); });
+  return run_needed(frame, needed, [&] { return m_kernel.is_done(handle); });
 }
 
 /// The rest of `wait_long`: others have what the wait needs, or nobody has it yet.
 void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate) {
-  SleepRecord const record(m_engine.events().recorder(), frame);
-  auto const done = [&] { return m_engine.is_done(handle); };
+  SleepRecord const record(m_kernel.recorder(), frame);
+  auto const done = [&] { return m_kernel.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};
   Frame::HeldUp const held_up = frame.held_up();
   /// Registers what this wait holds up, as long as it is there.
@@ -511,7 +546,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
 
   {
     std::lock_guard const lock(handle.task->lock);
-    if (m_engine.is_done(handle)) return;
+    if (m_kernel.is_done(handle)) return;
     handle.task->has_waiter = true;
   }
   if (gate != nullptr) gate->open(frame.seat);
@@ -521,29 +556,29 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     SerialTurn::Hold const turn(m_serial_turn);
     while (!done()) {
       // Asked first: what is said meanwhile is seen by `pop_late`, or in the next turn.
-      bool const may_come = m_engine.completions().any_open() ||
-                            m_engine.completions().any_said() || m_engine.device_tasks().busy() ||
+      bool const may_come = m_completions.any_open() ||
+                            m_completions.any_said() || m_device_tasks.busy() ||
                             m_serial_turn.any_away();
-      Task* next = m_engine.pop_late(frame.seat);
+      Task* next = m_kernel.pop_late(frame.seat);
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
                    .impl();
       if (next == nullptr && done()) break;
       if (next == nullptr && may_come) {
         SerialTurn::Release const others(m_serial_turn);
-        HelpedGraphs::help_all_but(m_engine);
+        HelpedGraphs::help_all_but(m_kernel);
         std::this_thread::sleep_for(turn_of_others);
         continue;
       }
       if (next == nullptr) {
-        m_engine.polling().stop(frame.seat);
+        m_polling.stop(frame.seat);
         throw Error(
             Error::Kind::deadlock,
             "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
       }
-      m_engine.run(next, frame.seat, done);
+      m_kernel.run(next, frame.seat, done);
     }
-    m_engine.polling().stop(frame.seat);
+    m_polling.stop(frame.seat);
     return;
   }
   /// Lets others pass who would wait behind those that wait for this task, or for one that it is a
@@ -562,7 +597,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
               waiting.m_exclusion.sleep(*task, ready))
             holders.push_back(task);
       }
-      for (Task* task : ready) waiting.m_engine.push(*task, &frame.seat);
+      for (Task* task : ready) waiting.m_kernel.push(*task, &frame.seat);
     }
     SleepingHolder(SleepingHolder const&) = delete;
     SleepingHolder& operator=(SleepingHolder const&) = delete;
@@ -585,14 +620,14 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
       }
       // The waiting task cannot go on before the one above it on this stack is done.
       Registered const stacked(*this, held_up, {bound, bound->id}, false);
-      m_engine.run(bound, frame.seat, [] { return true; });
+      m_kernel.run(bound, frame.seat, [] { return true; });
       continue;
     }
     if (run_before(frame, handle) || run_needed_for(frame, handle)) return;
-    if (frame.seat.is_main && m_engine.polling().any_of_main()) {
+    if (frame.seat.is_main && m_polling.any_of_main()) {
       Workers::Absence const absence(m_workers, frame.seat);
-      m_engine.polling().poll_of_main(frame.seat);
-      HelpedGraphs::help_all_but(m_engine);
+      m_polling.poll_of_main(frame.seat);
+      HelpedGraphs::help_all_but(m_kernel);
       std::this_thread::yield();
       continue;
     }
@@ -634,8 +669,8 @@ struct PartsOver {
   PartsOver const all_done{region->open, is_rest};
   LiveAccess const whole{&task, task.id};
   auto const is_part = [&](Task const& each) { return is_within(each, whole); };
-  if (m_engine.fusion().any()) m_engine.fusion().release_needed(is_part, frame->seat);
-  AbsenceElsewhere const absence(m_engine);
+  if (m_fusion.any()) m_fusion.release_needed(is_part, frame->seat);
+  AbsenceElsewhere const absence(m_kernel);
   std::optional<Workers::Narrowed> narrowed;
   if (!all_done()) narrowed.emplace(m_workers, frame->seat);
   if (!run_needed(*frame, is_part, all_done)) {
@@ -643,7 +678,7 @@ struct PartsOver {
     run_needed_for_long(*frame, is_part, all_done);
   }
   while (!all_done()) {
-    TaskHandle part = m_engine.handle_of(nullptr, 0);
+    TaskHandle part = m_kernel.handle_of(nullptr, 0);
     {
       PartsHold const lock(task, m_submission);
       for (LiveAccess const other : region->parts)
@@ -676,7 +711,7 @@ void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, 
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its parts, but not from within its own body");
   if (m_submission.is_held_here()) Submitting::refuse();
-  if (Sections::any_here() && m_engine.sections().end_phase(*frame)) return;
+  if (Sections::any_here() && m_sections.end_phase(*frame)) return;
   wait_for_parts_here(self, running, frame);
 }
 
@@ -691,14 +726,6 @@ std::string Waiting::whose_code(Frame const& frame) const {
   if (frame.what == Frame::What::destroys)  // its accesses may be forgotten
     return "a destructor of task " + task.label.text('#' + std::to_string(task.id));
   return text_of(task, m_submission);
-}
-
-std::vector<std::pair<TaskId, TaskId>> Waiting::all_waiters() {
-  std::lock_guard const lock(m_waiters.mutex());
-  std::vector<std::pair<TaskId, TaskId>> all;
-  for (Waiters::Waiter const& each : m_waiters.all())
-    all.emplace_back(each.task.id, each.awaited.id);
-  return all;
 }
 
 /// What a task that waits on the main thread needs may have changed.
@@ -725,22 +752,22 @@ bool Waiting::leads_to(Task& task, TaskHandle const& awaited) {
 namespace {
 
 /// Whoever knows that a task is complete may look at what it has left.
-void note_look(Engine& engine) {
-  if (Warnings* const warnings = engine.warnings()) warnings->host_looks();
+void note_look(Kernel& kernel) {
+  if (Warnings* const warnings = kernel.warnings()) warnings->host_looks();
 }
 
 }  // namespace
 
 void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
-  Frame* const frame = Frame::of(m_engine);
-  FusionPool& held_back = m_engine.fusion();
+  Frame* const frame = Frame::of(m_kernel);
+  FusionPool& held_back = m_fusion;
   for (TaskHandle const& each : handles)
-    held_back.awaited(m_engine.is_done(m_engine.passes().settle(each)));
+    held_back.awaited(m_kernel.is_done(m_kernel.settle(each)));
   // Where they are said to be there, they are let go before this thread looks for anything else.
   if (hint == Awaited::fused && held_back.any())
-    held_back.release_all(frame != nullptr ? frame->seat : m_engine.own_seat());
+    held_back.release_all(frame != nullptr ? frame->seat : m_kernel.own_seat());
   for (TaskHandle const& each : handles) wait_for(each, frame, hint != Awaited::unfused);
-  if (!handles.empty()) note_look(m_engine);
+  if (!handles.empty()) note_look(m_kernel);
   for (TaskHandle const& each : handles) note_known(each);
   for (TaskHandle const& each : handles)
     if ((each.id & PlanNode::recorded) != 0 || m_failures.poisons(each.id) != nullptr)
@@ -748,18 +775,18 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
 }
 
 bool Waiting::is_done_now(TaskHandle const& asked) {
-  TaskHandle const handle = m_engine.passes().settle(asked);
-  if (m_engine.is_done(handle)) return true;
+  TaskHandle const handle = m_kernel.settle(asked);
+  if (m_kernel.is_done(handle)) return true;
   if (!m_serial) return false;
   help_serially();
-  return m_engine.is_done(handle);
+  return m_kernel.is_done(handle);
 }
 
 bool Waiting::are_done(std::span<TaskHandle const> handles) {
   for (TaskHandle const& each : handles)
     if (!is_done_now(each)) return false;
   for (TaskHandle const& each : handles) note_known(each);
-  if (!handles.empty()) note_look(m_engine);
+  if (!handles.empty()) note_look(m_kernel);
   return true;
 }
 
@@ -772,37 +799,6 @@ bool Waiting::is_over(TaskHandle const& handle) const {
   TaskHandle const task = Passes::settled(handle);
   if (task.task->live_id.load(std::memory_order_acquire) == task.id) return false;
   return m_failures.poisons(handle.id) == nullptr;
-}
-
-bool TaskHandle::is_done() const {
-  EnginePin const graph = pin();
-  if (!graph) {
-    refuse_model_task(*this);
-    return true;
-  }
-  if (!graph->waiting().is_done_now(*this)) return false;
-  graph->waiting().note_known(*this);
-  note_look(*graph.operator->());
-  return true;
-}
-
-void TaskHandle::wait() const {
-  if (Frame* const frame = Frame::of(*this)) {
-    frame->engine.waiting().wait_for(*this, frame);
-    frame->engine.waiting().note_known(*this);
-    note_look(frame->engine);
-  } else if (EnginePin const graph = pin()) {
-    graph->waiting().wait_for(*this, nullptr);
-    graph->waiting().note_known(*this);
-    note_look(*graph.operator->());
-  } else {
-    refuse_model_task(*this);
-  }
-}
-
-void TaskHandle::wait_and_rethrow() const {
-  wait();
-  if (EnginePin const graph = pin()) graph->waiting().rethrow(*this);
 }
 
 }  // namespace trellis::Impl

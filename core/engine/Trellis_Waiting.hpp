@@ -23,30 +23,28 @@ class SchedulingPolicy;
 
 namespace trellis::Impl {
 
-class Engine;
+class Completions;
+class Destructors;
+class DeviceTasks;
 class Exclusion;
 class FailureLog;
 struct Frame;
+class FusionPool;
+class Kernel;
 class MainQueue;
+class Passes;
+class Plans;
+class Polling;
 class SerialTurn;
 
 /// Threads that wait for tasks of a graph, outside of its tasks and inside: what they run
 /// meanwhile, and which waits are hopeless.
 class Waiting {
  public:
-  Waiting(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
-          Exclusion& exclusion, SchedulingPolicy& policy, MainQueue& main, Workers& workers,
-          SerialTurn& serial_turn, bool serial)
-      : m_engine(engine),
-        m_submission(submission),
-        m_failures(failures),
-        m_exclusion(exclusion),
-        m_policy(policy),
-        m_main(main),
-        m_workers(workers),
-        m_serial_turn(serial_turn),
-        m_serial(serial),
-        m_waiters(submission, slab, exclusion) {}
+  Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQueue& main,
+          SerialTurn& serial_turn, Completions& completions, Destructors& destructors,
+          DeviceTasks& device_tasks, FusionPool& fusion, Passes& passes, Plans& plans,
+          Polling& polling, Sections& sections);
   Waiting(Waiting const&) = delete;
   Waiting& operator=(Waiting const&) = delete;
 
@@ -76,9 +74,6 @@ class Waiting {
   void wait_serially(Until const& until);
   /// By a thread that waits for another graph, see HelpedGraphs. It does not wait.
   void help();
-  /// Is there ever something to do there for the calling thread?
-  [[nodiscard]] bool may_be_helped_here() const { return m_serial || is_on_main(); }
-  [[nodiscard]] bool is_on_main() const { return m_workers.on_main_thread(); }
   void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// The same where none of them is held, see Sections.
   void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
@@ -88,10 +83,6 @@ class Waiting {
   /// the wait can end, and cannot throw any more.
   void wait_for_section(TaskHandle const& section, Sections::Gate& gate);
 
-  /// Those that wait inside of tasks.
-  [[nodiscard]] Waiters& waiters() { return m_waiters; }
-  /// Who waits for whom.
-  [[nodiscard]] std::vector<std::pair<TaskId, TaskId>> all_waiters();
   void main_looks_again();
 
  private:
@@ -132,16 +123,24 @@ class Waiting {
   void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
   bool leads_to(Task& task, TaskHandle const& awaited);
 
-  Engine& m_engine;
+  Kernel& m_kernel;
   SubmissionLock& m_submission;
   FailureLog& m_failures;
-  Exclusion& m_exclusion;
   SchedulingPolicy& m_policy;
-  MainQueue& m_main;
   Workers& m_workers;
-  SerialTurn& m_serial_turn;
   bool const m_serial;
-  Waiters m_waiters;
+  Waiters& m_waiters;
+  Exclusion& m_exclusion;
+  MainQueue& m_main;
+  SerialTurn& m_serial_turn;
+  Completions& m_completions;
+  Destructors& m_destructors;
+  DeviceTasks& m_device_tasks;
+  FusionPool& m_fusion;
+  Passes& m_passes;
+  Plans& m_plans;
+  Polling& m_polling;
+  Sections& m_sections;
 };
 
 }  // namespace trellis::Impl

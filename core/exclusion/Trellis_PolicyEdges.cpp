@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
 #include <engine/Trellis_Link.hpp>
+#include <engine/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -14,6 +16,14 @@
 
 /// Edges that a scheduling policy adds.
 namespace trellis::Impl {
+
+PolicyEdges::PolicyEdges(Kernel& kernel, Waiters& waiters)
+    : m_kernel(kernel),
+      m_waiters(waiters),
+      m_submission(kernel.lock()),
+      m_policy(kernel.policy()),
+      m_recorder(kernel.recorder()),
+      m_are_wanted(!kernel.is_serial() && kernel.policy().sees_submissions()) {}
 
 PolicyEdges::Told PolicyEdges::tell(Task& task) {
   /// What uses the graph meanwhile gets an error.
@@ -28,19 +38,19 @@ PolicyEdges::Told PolicyEdges::tell(Task& task) {
     Refusal const refusal(m_submission);
     m_policy.submitted(SubmittedTask(&task, task.id), *this);
   } catch (...) {
-    inherit(task, m_engine.current_failure(task));
+    inherit(task, m_kernel.current_failure(task));
   }
   return std::exchange(m_told, {});
 }
 
 void PolicyEdges::let_go(Told const& told) {
-  Frame* const frame = Frame::of(m_engine);
+  Frame* const frame = Frame::of(m_kernel);
   Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
-  for (Task* task : told.granted) m_engine.push(*task, seat);
+  for (Task* task : told.granted) m_kernel.push(*task, seat);
   for (Task* task : told.held)
     if (task->unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      m_engine.make_ready(*task, seat);
-  m_engine.look_again();
+      m_kernel.make_ready(*task, seat);
+  m_kernel.look_again();
 }
 
 /// Keeps a pending task from starting until `let_go`. False when it is not pending.
@@ -66,7 +76,7 @@ bool PolicyEdges::add(SubmittedTask before, SubmittedTask after) {
   Task& first = *before.impl();
   Task& second = *after.impl();
   if (!hold_back(second, after.id())) return false;
-  if (m_engine.waiting().waiters().holds_up({&second, after.id()}, before.id()))
+  if (m_waiters.holds_up({&second, after.id()}, before.id()))
     throw Error(Error::Kind::deadlock,
                 "Trellis: the scheduling policy \"" + std::string(m_policy.name()) +
                     "\" adds an edge from " +
@@ -76,7 +86,7 @@ bool PolicyEdges::add(SubmittedTask before, SubmittedTask after) {
   if (m_recorder) m_recorder->edge(before.id(), after.id(), EdgeReason::policy);
   link(first, before.id(), second, after.id());
   if (second.region_kind == RegionKind::parts && second.region != first.region)
-    m_engine.hinder_owners(second, m_told.granted);
+    m_kernel.hinder_owners(second, m_told.granted);
   return true;
 }
 

@@ -15,10 +15,11 @@
 
 namespace trellis::Impl {
 
-class Engine;
+class Kernel;
 class Recorder;
 class SubmissionLock;
 struct Task;
+class Waiters;
 
 /// The edges that a scheduling policy adds to the scheduling graph.
 ///
@@ -40,13 +41,7 @@ struct Task;
 /// it afterwards.
 class PolicyEdges final : private SchedulingEdges {
  public:
-  PolicyEdges(Engine& engine, SubmissionLock& submission, SchedulingPolicy& policy,
-              Recorder* recorder, bool serial)
-      : m_engine(engine),
-        m_submission(submission),
-        m_policy(policy),
-        m_recorder(recorder),
-        m_are_wanted(!serial && policy.sees_submissions()) {}
+  PolicyEdges(Kernel& kernel, Waiters& waiters);
   PolicyEdges(PolicyEdges const&) = delete;
   PolicyEdges& operator=(PolicyEdges const&) = delete;
 
@@ -92,7 +87,8 @@ class PolicyEdges final : private SchedulingEdges {
   [[nodiscard]] bool is_noted(TaskId before, TaskId after);
   void add_spared(TaskId before, Vector<TaskId>& spared);
 
-  Engine& m_engine;
+  Kernel& m_kernel;
+  Waiters& m_waiters;
   SubmissionLock& m_submission;
   SchedulingPolicy& m_policy;
   Recorder* const m_recorder;  ///< null: does not record

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_Cancellation.hpp>
 #include <fusion/Trellis_FusionOps.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <trace/Trellis_Statistics.hpp>
 #include <task/Trellis_Reserve.hpp>
+#include <Trellis_DeviceAdapter.hpp>
+#include <engine/Trellis_Destructors.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -19,13 +22,13 @@ constexpr std::chrono::milliseconds overdue{10};
 
 }  // namespace
 
-FusionPool::FusionPool(Engine& engine, Orchestrator& orchestrator, Workers& workers,
-                       Statistics& statistics, bool serial)
-    : m_engine(engine),
+FusionPool::FusionPool(Kernel& kernel, Orchestrator& orchestrator, Cancellation& cancellation)
+    : m_kernel(kernel),
       m_orchestrator(orchestrator),
-      m_workers(workers),
-      m_statistics(statistics),
-      m_serial(serial) {}
+      m_cancellation(cancellation),
+      m_workers(kernel.workers()),
+      m_statistics(kernel.events().statistics()),
+      m_serial(kernel.is_serial()) {}
 
 TaskKind FusionPool::kind_of(Task const& task) {
   return {task.ops->fusion, task.space, task.runs_on_device() ? task.wanted_stream : -1};
@@ -203,7 +206,7 @@ bool FusionPool::may_be_taken() const {
 /// Asked again and again by threads with nothing else to do.
 bool FusionPool::is_overdue() {
   auto const now = std::chrono::steady_clock::now();
-  std::uint64_t const completed = m_engine.completed();
+  std::uint64_t const completed = m_kernel.completed();
   std::lock_guard const lock(m_mutex);
   if (std::exchange(m_seen_completed, completed) != completed) m_seen_at = now;
   return now - m_seen_at >= overdue;
@@ -218,13 +221,13 @@ void FusionPool::linger(TaskKind kind, std::size_t enough) {
   constexpr microseconds in_all{500};
   constexpr int between = 20;
   std::uint64_t seen = m_added.load(std::memory_order_relaxed);
-  std::uint64_t seen_submitted = m_engine.submitted();
+  std::uint64_t seen_submitted = m_kernel.submitted();
   auto const begin = std::chrono::steady_clock::now();
   auto submission = begin;
   for (auto news = begin, now = begin; now - news < without_news && now - begin < in_all;
        now = std::chrono::steady_clock::now()) {
     for (int spin = 0; spin < between; ++spin) cpu_relax();
-    std::uint64_t const submitted = m_engine.submitted();
+    std::uint64_t const submitted = m_kernel.submitted();
     if (submitted != std::exchange(seen_submitted, submitted)) submission = now;
     if (m_workers.nobody_runs() &&
         (m_workers.anyone_waits() || now - submission >= without_submissions))
@@ -316,7 +319,7 @@ void FusionPool::note(Orchestration& advice, TaskKind kind, Taken const& taken, 
 }
 
 void FusionPool::let_go(Task& first, Seat& seat) {
-  m_engine.dispatch(first, seat);
+  m_kernel.dispatch(first, seat);
 }
 
 void FusionPool::release_down_to(std::size_t left, Seat& seat) noexcept {
@@ -430,7 +433,7 @@ bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
   FusionOps const* const of_kind = task.ops->fusion;  // null: it has been refined
   // It was made ready within a launch.
   if (of_kind != nullptr && of_kind->deploy != nullptr && task.deployed != nullptr) {
-    m_engine.launch(task, seat);
+    m_kernel.launch(task, seat);
     return true;
   }
   if (task.next == nullptr || task.runs_on_device()) return false;
@@ -442,7 +445,7 @@ bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
   auto const begin = std::chrono::steady_clock::now();
   FusionSample sample;
   for (Task const* each = &task; each != nullptr; each = each->next) ++sample.batch;
-  m_engine.events().batch(task);
+  m_kernel.events().batch(task);
   next = has_form ? run_fused(unlink(task), instance, seat) : run_one_by_one(task, seat);
   sample.time = std::chrono::steady_clock::now() - begin;
   sample.done_when_awaited = done_when_awaited();
@@ -468,13 +471,13 @@ Task* FusionPool::run_one_by_one(Task& first, Seat& seat) {
     {
       Holding const holding_rest(seat, rest);
       Holding const holding_next(seat, next);
-      another = m_engine.run_quietly(task, seat);
+      another = m_kernel.run_quietly(task, seat);
     }
     if (another == nullptr) continue;
     if (next == nullptr)
       next = another;
     else
-      m_engine.push(*another, &seat);
+      m_kernel.push(*another, &seat);
   }
   return next;
 }
@@ -483,9 +486,9 @@ Task* FusionPool::run_fused(Vector<Task*> const& tasks, void* instance, Seat& se
   Vector<Task*> live;
   Vector<void*> bodies;
   for (Task* const task : tasks) {
-    m_engine.cancellation().reach(*task);
+    m_cancellation.reach(*task);
     if (task->failure != nullptr) {
-      m_engine.push(*task, &seat);
+      m_kernel.push(*task, &seat);
       continue;
     }
     live.push_back(task);
@@ -495,17 +498,17 @@ Task* FusionPool::run_fused(Vector<Task*> const& tasks, void* instance, Seat& se
   Task& first = *live.front();
   for (Task* const task : live) {
     task->state.store(TaskState::running, std::memory_order_relaxed);
-    m_engine.events().changed(*task, TaskState::running, seat.number);
+    m_kernel.events().changed(*task, TaskState::running, seat.number);
   }
   std::size_t at = bodies.size();
   {
-    Frame const frame(m_engine, seat, first, Frame::What::fuses);
+    Frame const frame(m_kernel, seat, first, Frame::What::fuses);
     try {
       first.ops->fusion->run(bodies, instance, first.label, at);
       at = live.size();
     } catch (...) {
       if (at < live.size()) {
-        inherit(*live[at], m_engine.current_failure(*live[at]));
+        inherit(*live[at], m_kernel.current_failure(*live[at]));
         ++at;
       } else {
         at = 0;
@@ -514,8 +517,8 @@ Task* FusionPool::run_fused(Vector<Task*> const& tasks, void* instance, Seat& se
   }
   for (std::size_t k = at; k < live.size(); ++k) {  // they have not begun
     live[k]->state.store(TaskState::ready, std::memory_order_relaxed);
-    m_engine.events().changed(*live[k], TaskState::ready);
-    m_engine.push(*live[k], &seat);
+    m_kernel.events().changed(*live[k], TaskState::ready);
+    m_kernel.push(*live[k], &seat);
   }
   live.resize(at);
   if (live.empty()) return nullptr;
@@ -531,7 +534,7 @@ Task* FusionPool::complete_all(Task& first, Seat& seat) {
     Task& task = *rest;
     rest = std::exchange(task.next, nullptr);
     TaskState state = TaskState::done;
-    if (m_engine.cancellation().reach(task))
+    if (m_cancellation.reach(task))
       state = TaskState::cancelled;
     else if (task.failure != nullptr)
       state = task.failure->origin == task.id || task.is_recorded() ? TaskState::failed
@@ -540,13 +543,13 @@ Task* FusionPool::complete_all(Task& first, Seat& seat) {
     {
       Holding const holding_rest(seat, rest);
       Holding const holding_next(seat, next);
-      another = m_engine.complete(task, seat, state, seat.number);
+      another = m_kernel.complete(task, seat, state, seat.number);
     }
     if (another == nullptr) continue;
     if (next == nullptr)
       next = another;
     else
-      m_engine.push(*another, &seat);
+      m_kernel.push(*another, &seat);
   }
   return next;
 }

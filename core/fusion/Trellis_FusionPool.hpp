@@ -18,7 +18,8 @@
 
 namespace trellis::Impl {
 
-class Engine;
+class Cancellation;
+class Kernel;
 class Orchestrator;
 struct Seat;
 class Statistics;
@@ -62,8 +63,7 @@ class Workers;
 /// its permit back, as for the policy's tasks, see Workers.
 class FusionPool {
  public:
-  FusionPool(Engine& engine, Orchestrator& orchestrator, Workers& workers, Statistics& statistics,
-             bool serial);
+  FusionPool(Kernel& kernel, Orchestrator& orchestrator, Cancellation& cancellation);
   FusionPool(FusionPool const&) = delete;
   FusionPool& operator=(FusionPool const&) = delete;
 
@@ -163,8 +163,9 @@ class FusionPool {
   }
   void linger(TaskKind kind, std::size_t enough);
 
-  Engine& m_engine;
+  Kernel& m_kernel;
   Orchestrator& m_orchestrator;
+  Cancellation& m_cancellation;
   Workers& m_workers;
   Statistics& m_statistics;
   bool const m_serial;

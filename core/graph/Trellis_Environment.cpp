@@ -2,7 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Orchestration.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
-#include <Trellis_TaskGraph.hpp>
+#include <Trellis_TaskGraphOptions.hpp>
 #include <graph/Trellis_Environment.hpp>
 
 #include <algorithm>

@@ -10,6 +10,7 @@
 namespace trellis::Impl {
 
 class Engine;
+class Kernel;
 
 /// Where a graph's engine is to be found. Never freed but reused for later graphs, so that a future
 /// may ask whether its graph is still there: `generation` counts the graphs that have used it.
@@ -46,6 +47,8 @@ class EnginePin {
   }
   explicit operator bool() const { return m_engine != nullptr; }
   Engine* operator->() const { return m_engine; }
+  /// The same, for those who need not know the engine.
+  [[nodiscard]] Kernel& kernel() const;
 
  private:
   /// The engine of the task's graph, if the calling thread runs one of its tasks.

@@ -5,7 +5,6 @@
 #include <Trellis_TaskGraph.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_HelpedGraphs.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
 #include <graph/Trellis_AnalysisAtEnd.hpp>
 #include <graph/Trellis_Environment.hpp>
 #include <graph/Trellis_GraphControl.hpp>
@@ -17,6 +16,7 @@
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <graph/Trellis_Runtime.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <threads/Trellis_Places.hpp>
 #include <threads/Trellis_SerialOrder.hpp>
 #include <warn/Trellis_Warnings.hpp>
@@ -280,7 +280,7 @@ std::string GraphDoor::name_of(TaskHandle const& graph) {
 Progress GraphDoor::add_progress(TaskHandle const& task, std::shared_ptr<ProgressSource> source) {
   EnginePin const engine(task);
   if (!engine) throw Error(Error::Kind::closed, "Trellis: progress of a graph that is gone");
-  source->belongs_to(engine.operator->());
+  source->belongs_to(&engine.kernel());
   if (*engine->options().serial || source->is_of_main()) HelpedGraphs::note(task);
   engine->polling().add(source);
   return {std::move(source), {task.control, task.generation, nullptr, 0}};
@@ -314,13 +314,13 @@ void GraphDoor::planned(TaskGraph const& graph, PlannedTasks const& tasks) {
 }
 
 TaskHandle GraphDoor::running() {
-  return Engine::running();
+  return Frame::running();
 }
 TaskHandle GraphDoor::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
   if (!spec.after.empty()) check_after(spec, owner.control, owner.generation);
   spec.parent = owner;
   if (Frame* const frame = Frame::of(owner))
-    return frame->engine.submission().submit(std::move(spec), frame);
+    return frame->kernel.submit(std::move(spec), frame);
   return EngineOf(owner)->submission().submit(std::move(spec), nullptr);
 }
 TaskHandle GraphDoor::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
@@ -386,7 +386,7 @@ int GraphDoor::threads_of(TaskHandle const& other, AskedThreads asked) {
 }
 void GraphDoor::wait_for_parts(TaskHandle const& self, TaskHandle const& running) {
   if (Frame* const frame = Frame::of(self))
-    return frame->engine.waiting().wait_for_parts(self, running, frame);
+    return frame->kernel.waiting().wait_for_parts(self, running, frame);
   EngineOf(self)->waiting().wait_for_parts(self, running, nullptr);
 }
 int GraphDoor::section_depth() {

@@ -2,9 +2,9 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <Trellis_TaskNumbers.hpp>
-#include <engine/Trellis_Engine.hpp>
 #include <graph/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
 #include <numbers/Trellis_NumberTable.hpp>
 #include <numbers/Trellis_NumberedTasks.hpp>
@@ -147,7 +147,7 @@ void NumberTable::sweep() {
   for (Entry const& entry : m_places) {
     if (entry.number == 0 || (entry.claim == nullptr && entry.id == 0)) continue;
     bool const is_over = entry.claim == nullptr && !m_keeps_all &&
-                         (!engine || engine->waiting().is_over({m_graph.control, m_graph.generation,
+                         (!engine || engine.kernel().is_over({m_graph.control, m_graph.generation,
                                                                 entry.task, entry.id}));
     if (!is_over) kept.push_back(entry);
   }

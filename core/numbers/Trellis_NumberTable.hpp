@@ -20,7 +20,6 @@
 
 namespace trellis::Impl {
 
-class Engine;
 class NumberClaim;
 
 /// The numbers of one TaskNumbers, and the tasks that have them. Never freed but reused, so that a

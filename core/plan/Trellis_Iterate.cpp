@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <device/Trellis_PlanGraphs.hpp>
+#include <engine/Trellis_Destructors.hpp>
+#include <engine/Trellis_Parts.hpp>
+#include <engine/Trellis_Submission.hpp>
+#include <exclusion/Trellis_PolicyEdges.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <plan/Trellis_Passes.hpp>
+#include <device/Trellis_DeviceTasks.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -41,13 +48,29 @@ bool can_be_collected(TaskSpec const& spec) {
 
 }  // namespace
 
+Passes::Passes(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,
+               Parts& parts, PolicyEdges& policy_edges, AsyncStreams& streams)
+    : m_kernel(kernel),
+      m_admission(admission),
+      m_destructors(destructors),
+      m_graphs(graphs),
+      m_parts(parts),
+      m_policy_edges(policy_edges),
+      m_submission(kernel.lock()),
+      m_root(admission.root()),
+      m_slab(kernel.slab()),
+      m_failures(kernel.failures()),
+      m_rules(admission.rules()),
+      m_streams(streams),
+      m_recorder(kernel.recorder()) {}
+
 IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
                               FunctionRef<bool(std::uint64_t)> body) {
   IterateReport report;
   // An outer recording gets the tasks as they come. Rules compare each task with those around the
   // pass, and a policy that adds edges wants to see each.
-  bool const never = *m_engine.options().serial || PlanRecording::of(m_engine) != nullptr ||
-                     !m_rules.empty() || m_engine.policy_edges().are_wanted();
+  bool const never = m_kernel.is_serial() || PlanRecording::of(m_kernel) != nullptr ||
+                     !m_rules.empty() || m_policy_edges.are_wanted();
   PassMemory memory;
   Pass pass;
   std::uint64_t in_vain = 0;  // passes in a row that were like none of those remembered
@@ -65,7 +88,7 @@ IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
     std::shared_ptr<PassPlan> plan;
     try {
       {
-        PlanRecording const recording(m_engine, &pass, &memory);
+        PlanRecording const recording(m_kernel, &pass, &memory);
         goes_on = body(k);
       }
       plan = plan_of(pass, memory);
@@ -103,10 +126,10 @@ TaskHandle Passes::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
     }
   if (!handle.valid()) {
     submit_collected(&pass);
-    return m_engine.submission().submit_now(std::move(spec), Frame::of(m_engine));
+    return m_admission.submit_now(std::move(spec), Frame::of(m_kernel));
   }
-  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(m_engine) == nullptr)
-    m_engine.destructors().destroy_kept_of_workers();
+  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(m_kernel) == nullptr)
+    m_destructors.destroy_kept_of_workers();
   return handle;
 }
 
@@ -125,12 +148,12 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
   }
   pass.tasks.reserve(place + 1);
   if (place == 0) m_passes.reserve(m_passes.size() + 1);
-  Task& task = m_engine.submission().make_task(spec);
+  Task& task = m_admission.make_task(spec);
   if (!known) try {
       pass.recorded->add(task, spec);
     } catch (...) {
       lock.unlock();
-      m_engine.submission().unmake_task(task);
+      m_admission.unmake_task(task);
       throw;
     }
   task.id = pass.ticket_of(place);
@@ -141,7 +164,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
     m_collecting.fetch_add(1, std::memory_order_relaxed);
   }
   pass.tasks.push_back(&task);
-  TaskHandle const handle = m_engine.handle_of(&task, task.id);
+  TaskHandle const handle = m_kernel.handle_of(&task, task.id);
   if (spec.number != nullptr) spec.number->bound(handle);
   return handle;
 }
@@ -166,10 +189,10 @@ std::shared_ptr<PassPlan> Passes::plan_of(Pass& pass, PassMemory& memory) {
     }
   }
   pass.recorded->seal();
-  if (SchedulingPolicy* const planner = m_engine.planner()) pass.recorded->tell(*planner);
+  if (SchedulingPolicy* const planner = m_kernel.planner()) pass.recorded->tell(*planner);
   std::lock_guard const lock(m_submission);
   if (!pass.collects) return nullptr;  // so its tasks may be over, and their cells used for others
-  m_engine.graphs().choose_graph(*pass.recorded, pass.tasks);
+  m_graphs.choose_graph(*pass.recorded, pass.tasks);
   return pass.recorded;
 }
 
@@ -178,12 +201,12 @@ std::shared_ptr<PassPlan> Passes::plan_of(Pass& pass, PassMemory& memory) {
 /// A collected task gets its id, and with it its place in the order of submission. The submission
 /// lock is held.
 void Passes::number(Task& task) {
-  task.id = m_engine.submission().take_id();
+  task.id = m_admission.take_id();
   task.ticket_for.store(task.id, std::memory_order_release);
   task.live_id.store(task.id, std::memory_order_release);
   if (replays_plan(task))
     for_each_plan(*static_cast<ReplayBody*>(task.body)->plan,
-                  [&](PlanState& plan) { plan.last = m_engine.handle_of(&task, task.id); });
+                  [&](PlanState& plan) { plan.last = m_kernel.handle_of(&task, task.id); });
 }
 
 /// The pass becomes one task with parts. False when it has been submitted on demand.
@@ -191,7 +214,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   bool const as_graph = plan->has_graph.load(std::memory_order_relaxed);
   std::vector<Task*> const& parts = pass.tasks;
   auto const construct = [&](void* storage) {
-    ::new (storage) WholePass{plan, &m_engine.graphs(), as_graph ? parts : std::vector<Task*>()};
+    ::new (storage) WholePass{plan, &m_graphs, as_graph ? parts : std::vector<Task*>()};
   };
   TaskSpec spec(Label(label), as_graph ? PlanGraphs::pass_graph_ops : whole_ops, sizeof(WholePass),
                 alignof(WholePass), construct);
@@ -199,10 +222,10 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   spec.priority = plan->priority();
   spec.synchronizing = plan->synchronizes();
   if (as_graph) spec.space = plan->graph.device;
-  std::unique_ptr<Region> region;
+  RegionPtr region;
   {
     std::lock_guard const lock(m_submission);
-    region = m_engine.parts().take_region();
+    region = m_parts.take_region();
   }
   region->waits_for_owner = true;
   region->is_planned = true;
@@ -210,18 +233,18 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   if (!as_graph) region->open.renew(parts.size());
   region->parts.reserve(as_graph ? parts.size() : plan->roots().size());
 
-  Frame* const frame = Frame::of(m_engine);
+  Frame* const frame = Frame::of(m_kernel);
   Task* whole = nullptr;
   std::int32_t rest = 0;
-  if (frame == nullptr) m_engine.submission().has_news();
+  if (frame == nullptr) m_admission.has_news();
   Quiet const until_published;
   {
     SubmissionLock::WhileQuiet submission(m_submission);
     std::unique_lock lock(submission);
-    if (frame == nullptr) m_engine.submission().make_room(lock);
+    if (frame == nullptr) m_admission.make_room(lock);
     if (!pass.collects) return false;
     if (m_recorder) m_recorder->require_room(1 + parts.size());
-    Submission::Admitted const admitted = m_engine.submission().admit(spec, m_root, frame);
+    Submission::Admitted const admitted = m_admission.admit(spec, m_root, frame);
     whole = admitted.task;
     rest = admitted.rest;
     region->owner = whole;
@@ -239,7 +262,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     else
       for (std::uint32_t const root : plan->roots())
         region->parts.push_back({parts[root], parts[root]->id});
-    if (m_engine.planner() != nullptr) {
+    if (m_kernel.planner() != nullptr) {
       region->plan_number = plan->number();
       for (std::size_t k = 0; k < parts.size(); ++k)
         parts[k]->node.index = static_cast<std::uint32_t>(k);
@@ -247,12 +270,12 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     whole->inner = std::move(region);
     whole->is_split = true;
     // The parts that are launched as a graph are complete with it.
-    if (!as_graph) m_engine.submission().count_submitted(parts.size());
+    if (!as_graph) m_admission.count_submitted(parts.size());
     collects_no_more(pass);
   }
-  if (m_engine.events().is_watched())
-    for (Task const* part : parts) m_engine.events().changed(*part, TaskState::pending);
-  m_engine.submission().publish(*whole, rest, frame);
+  if (m_kernel.events().is_watched())
+    for (Task const* part : parts) m_kernel.events().changed(*part, TaskState::pending);
+  m_admission.publish(*whole, rest, frame);
   return true;
 }
 
@@ -304,18 +327,18 @@ void Passes::admit_collected(Pass& pass, Vector<Unpublished>& admitted) {
     TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
     spec.accesses = requests;
     FoundEntries found(spec.accesses.size());
-    m_engine.submission().find_entries(spec, m_root, m_engine.submission().next_id() - 1, found);
+    m_admission.find_entries(spec, m_root, m_admission.next_id() - 1, found);
     number(task);
-    m_engine.submission().count_submitted(1);
+    m_admission.count_submitted(1);
     admitted.push_back(
-        {&task, Task::being_submitted - m_engine.submission().connect(task, spec, m_root, &found)});
+        {&task, Task::being_submitted - m_admission.connect(task, spec, m_root, &found)});
   }
 }
 
 void Passes::publish(Vector<Unpublished> const& admitted) {
-  Frame* const frame = Frame::of(m_engine);
+  Frame* const frame = Frame::of(m_kernel);
   for (Unpublished const& each : admitted)
-    m_engine.submission().publish(*each.task, each.rest, frame);
+    m_admission.publish(*each.task, each.rest, frame);
 }
 
 void Passes::submit_collected(Pass* pass) {
@@ -358,7 +381,7 @@ TaskHandle Passes::settled(TaskHandle const& handle) {
 /// one, the ticket has changed.
 TaskHandle Passes::settle_special(TaskHandle const& handle) {
   if ((handle.id & PlanNode::recorded) != 0) {
-    if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_engine.is_done(handle))
+    if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_kernel.is_done(handle))
       submit_collected([](Pass const& pass) {
         return std::any_of(pass.tasks.begin(), pass.tasks.end(),
                            [](Task const* task) { return replays_plan(*task); });

@@ -17,14 +17,19 @@
 namespace trellis::Impl {
 
 class AsyncStreams;
-class Engine;
+class Destructors;
 class FailureLog;
+class Kernel;
+class Parts;
 class Pass;
 class PassMemory;
 class PassPlan;
+class PlanGraphs;
 struct PlanRecording;
+class PolicyEdges;
 class Recorder;
 struct Region;
+class Submission;
 class SubmissionLock;
 struct TagRule;
 class TaskSlab;
@@ -33,17 +38,8 @@ struct TaskSpec;
 /// The passes of loops in a graph: collects their tasks, and submits them; see Pass.
 class Passes {
  public:
-  Passes(Engine& engine, SubmissionLock& submission, Region& root, TaskSlab& slab,
-         FailureLog& failures, std::deque<TagRule> const& rules, AsyncStreams& streams,
-         Recorder* recorder)
-      : m_engine(engine),
-        m_submission(submission),
-        m_root(root),
-        m_slab(slab),
-        m_failures(failures),
-        m_rules(rules),
-        m_streams(streams),
-        m_recorder(recorder) {}
+  Passes(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,
+         Parts& parts, PolicyEdges& policy_edges, AsyncStreams& streams);
   Passes(Passes const&) = delete;
   Passes& operator=(Passes const&) = delete;
 
@@ -77,7 +73,12 @@ class Passes {
   void admit_collected(Pass& pass, Vector<Unpublished>& admitted);
   void publish(Vector<Unpublished> const& admitted);
 
-  Engine& m_engine;
+  Kernel& m_kernel;
+  Submission& m_admission;
+  Destructors& m_destructors;
+  PlanGraphs& m_graphs;
+  Parts& m_parts;
+  PolicyEdges& m_policy_edges;
   SubmissionLock& m_submission;
   Region& m_root;  ///< the graph's
   TaskSlab& m_slab;

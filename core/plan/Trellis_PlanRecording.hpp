@@ -11,7 +11,7 @@
 
 namespace trellis::Impl {
 
-class Engine;
+class Kernel;
 class Pass;
 class PassMemory;
 struct PlanState;
@@ -20,17 +20,17 @@ struct Task;
 /// What happens to the tasks that a thread submits to a graph, while they are not simply submitted:
 /// they are recorded, or collected by a pass of `iterate`.
 struct PlanRecording {
-  explicit PlanRecording(Engine& in_engine, Pass* of_pass = nullptr, PassMemory* of_loop = nullptr);
+  explicit PlanRecording(Kernel& in_kernel, Pass* of_pass = nullptr, PassMemory* of_loop = nullptr);
   PlanRecording(PlanRecording const&) = delete;
   PlanRecording& operator=(PlanRecording const&) = delete;
   ~PlanRecording();
 
-  /// The innermost one of this engine on the calling thread, or null.
-  [[nodiscard]] static PlanRecording* of(Engine const& engine) {
-    return top == nullptr ? nullptr : find(engine);
+  /// The innermost one of this graph on the calling thread, or null.
+  [[nodiscard]] static PlanRecording* of(Kernel const& kernel) {
+    return top == nullptr ? nullptr : find(kernel);
   }
 
-  Engine& engine;
+  Kernel& kernel;
   Pass* const pass;          ///< or null
   PassMemory* const memory;  ///< of the pass
   std::shared_ptr<PlanState> plan;
@@ -46,7 +46,7 @@ struct PlanRecording {
   TRELLIS_IMPL_ONE_FOR_ALL static constinit inline thread_local PlanRecording* top = nullptr;
 
  private:
-  [[nodiscard]] static PlanRecording* find(Engine const& engine);
+  [[nodiscard]] static PlanRecording* find(Kernel const& kernel);
 };
 
 /// Until it ends, what the calling thread submits does not belong to what it records.

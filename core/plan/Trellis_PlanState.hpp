@@ -29,6 +29,7 @@
 namespace trellis::Impl {
 
 class PlanGraphs;
+class Plans;
 
 /// What others see of the accesses of several tasks.
 struct OuterAccess {
@@ -177,7 +178,8 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   PlanState& operator=(PlanState const&) = delete;
   ~PlanState();
 
-  PlanGraphs* graphs = nullptr;  ///< of the engine, while there is a replay
+  Plans* plans = nullptr;        ///< of the graph, while that is there
+  PlanGraphs* graphs = nullptr;  ///< of the graph, while there is a replay
   GraphControl* control = nullptr;
   std::uint64_t generation = 0;
   Label label;

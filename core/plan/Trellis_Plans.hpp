@@ -25,7 +25,12 @@ namespace trellis::Impl {
 
 struct AccessRequest;
 class AsyncStreams;
-class Engine;
+class Cancellation;
+class Destructors;
+class Kernel;
+class Passes;
+class PlanGraphs;
+class Submission;
 struct FoundEntries;
 class FailureLog;
 struct PlanRecording;
@@ -41,17 +46,8 @@ class Workers;
 /// right. What a recorded task has in common with others, from ready to done, is the engine's.
 class Plans {
  public:
-  Plans(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
-        std::deque<TagRule> const& rules, AsyncStreams& streams, Workers& workers,
-        Recorder* recorder)
-      : m_engine(engine),
-        m_submission(submission),
-        m_slab(slab),
-        m_failures(failures),
-        m_rules(rules),
-        m_streams(streams),
-        m_workers(workers),
-        m_recorder(recorder) {}
+  Plans(Kernel& kernel, Submission& admission, Cancellation& cancellation,
+        Destructors& destructors, PlanGraphs& graphs, Passes& passes, AsyncStreams& streams);
   Plans(Plans const&) = delete;
   Plans& operator=(Plans const&) = delete;
 
@@ -102,7 +98,12 @@ class Plans {
   void wait_for_older_replay(TaskHandle const& handle);
   void note_failures(PlanState& plan);
 
-  Engine& m_engine;
+  Kernel& m_kernel;
+  Submission& m_admission;
+  Cancellation& m_cancellation;
+  Destructors& m_destructors;
+  PlanGraphs& m_graphs;
+  Passes& m_passes;
   SubmissionLock& m_submission;
   TaskSlab& m_slab;
   FailureLog& m_failures;

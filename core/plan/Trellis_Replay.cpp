@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <device/Trellis_PlanGraphs.hpp>
+#include <engine/Trellis_Cancellation.hpp>
+#include <engine/Trellis_Destructors.hpp>
+#include <engine/Trellis_Submission.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Kernel.hpp>
+#include <plan/Trellis_Passes.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <plan/Trellis_Plans.hpp>
 #include <warn/Trellis_Warnings.hpp>
+#include <task/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -26,23 +33,22 @@ void add_pending(PlanState& plan, std::int32_t by) {
 
 TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
                          std::uint64_t rounds) {
-  m_engine.destructors()
-      .destroy_kept_of_workers();  // they would count as somebody else's references
-  if (Warnings* const warnings = m_engine.warnings()) warnings->let_go();  // so would these
+  m_destructors.destroy_kept_of_workers();  // they would count as somebody else's references
+  if (Warnings* const warnings = m_kernel.warnings()) warnings->let_go();  // so would these
   check_still_held(*plan);
-  PlanRecording* const recording = PlanRecording::of(m_engine);
+  PlanRecording* const recording = PlanRecording::of(m_kernel);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
   // Who looks at single tasks sees them run one by one.
-  if (!is_recorded && plan->graph.exists() && !m_engine.numbers_runs() && rounds > 0) {
-    if (recording != nullptr) m_engine.passes().submit_collected(recording->pass);
-    return m_engine.graphs().submit_graph(label, plan, rounds);
+  if (!is_recorded && plan->graph.exists() && !m_kernel.numbers_runs() && rounds > 0) {
+    if (recording != nullptr) m_passes.submit_collected(recording->pass);
+    return m_graphs.submit_graph(label, plan, rounds);
   }
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
   TaskSpec spec(std::move(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
   spec.accesses = plan->requests;
   spec.after = plan->after;
   spec.replays = plan.get();
-  if (is_recorded) return m_engine.submission().submit(std::move(spec), Frame::of(m_engine));
+  if (is_recorded) return m_kernel.submit(std::move(spec), Frame::of(m_kernel));
   return submit_pending(*plan, std::move(spec));
 }
 
@@ -50,7 +56,7 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
 TaskHandle Plans::submit_pending(PlanState& plan, TaskSpec&& spec) {
   add_pending(plan, 1);
   try {
-    return m_engine.submission().submit(std::move(spec), Frame::of(m_engine));
+    return m_kernel.submit(std::move(spec), Frame::of(m_kernel));
   } catch (...) {
     add_pending(plan, -1);
     throw;
@@ -113,7 +119,7 @@ Task* Plans::run_plan(Task& whole, Seat& seat) {
     return replay_over(plan, seat, TaskState::cancelled);
   }
   whole.state.store(TaskState::running, std::memory_order_relaxed);
-  m_engine.events().changed(whole, TaskState::running, seat.number);
+  m_kernel.events().changed(whole, TaskState::running, seat.number);
   std::uint64_t const rounds = static_cast<ReplayBody*>(whole.body)->rounds;
   if (rounds == 0 || plan.tasks.empty()) return replay_over(plan, seat, TaskState::done);
   plan.rounds_at_once = plan.rounds_overlap ? rounds : 1;
@@ -121,9 +127,9 @@ Task* Plans::run_plan(Task& whole, Seat& seat) {
   for (std::size_t k = 0; k < plan.component_count; ++k)
     plan.components[k].rounds.store(plan.rounds_at_once, std::memory_order_relaxed);
   try {
-    if (m_engine.numbers_runs()) number_runs(plan, whole, rounds);
+    if (m_kernel.numbers_runs()) number_runs(plan, whole, rounds);
   } catch (std::bad_alloc const&) {  // nothing has begun
-    whole.failure = m_engine.current_failure(whole);
+    whole.failure = m_kernel.current_failure(whole);
     cancel_tasks(plan, whole.failure);
     return replay_over(plan, seat, TaskState::failed);
   }
@@ -165,7 +171,7 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
   {
     std::lock_guard const lock(m_submission);
     if (m_recorder) m_recorder->require_room(rounds * count);
-    before = m_engine.submission().take_ids(rounds * count);
+    before = m_admission.take_ids(rounds * count);
     if (m_recorder)
       for (std::uint64_t round = 0; round < rounds; ++round)
         for (Task* task : plan.tasks) {
@@ -176,7 +182,7 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
   for (Task* task : plan.tasks) {
     task->run_id = before + task->node.index + 1;
     task->state.store(TaskState::pending, std::memory_order_relaxed);
-    m_engine.events().changed(*task, TaskState::pending);
+    m_kernel.events().changed(*task, TaskState::pending);
   }
   if (!m_recorder) return;
   for (std::uint64_t round = 0; round < rounds; ++round)
@@ -199,7 +205,7 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
 Task* Plans::start_rounds(PlanState& plan, Seat& seat) {
   plan.open.store(plan.leaves, std::memory_order_relaxed);
   seat.ready.assign(plan.roots.begin(), plan.roots.end());
-  return m_engine.hand_over(seat.ready, 0, seat);
+  return m_kernel.hand_over(seat.ready, 0, seat);
 }
 
 /// A run of a recorded task is over. Returns the task to run next on this seat, if any.
@@ -211,8 +217,8 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
     note_failed_run(task, state, failure);
     end_early(task, *failure);
   }
-  m_engine.run_over(task, seat, state, row);
-  m_engine.give_up_exclusive(task, seat);
+  m_kernel.run_over(task, seat, state, row);
+  m_kernel.give_up_exclusive(task, seat);
   task.launched = false;
   Vector<Task*>& ready = seat.ready;
   std::size_t const granted = ready.size();
@@ -225,12 +231,12 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   bool const again = !last && node.edges == 0;
   bool const leaf = last && node.own_round == 0;
   if (failure != nullptr && !last && node.follows_itself == 1) task.failure = failure;
-  if (m_engine.numbers_runs() && !(last && plan.rounds_left == 0)) {
+  if (m_kernel.numbers_runs() && !(last && plan.rounds_left == 0)) {
     task.run_id += plan.tasks.size();
     task.state.store(TaskState::pending, std::memory_order_relaxed);
-    m_engine.events().changed(task, TaskState::pending);
+    m_kernel.events().changed(task, TaskState::pending);
   }
-  m_engine.destructors().count_put_aside();
+  m_destructors.count_put_aside();
   // From here on the task may be in its next run on another thread, and with the last trigger the
   // plan may be over.
   if (failure != nullptr) [[unlikely]] {
@@ -243,14 +249,14 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
           nullptr, ready);
   }
   if (again) ready.push_back(&task);
-  Task* next = ready.empty() ? nullptr : m_engine.hand_over(ready, granted, seat);
+  Task* next = ready.empty() ? nullptr : m_kernel.hand_over(ready, granted, seat);
   if (leaf && plan.open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     Holding const holding(seat, next);
     Task* const another = rounds_over(plan, seat);
     if (next == nullptr)
       next = another;
     else if (another != nullptr)
-      m_engine.push(*another, &seat);
+      m_kernel.push(*another, &seat);
   }
   return next;
 }
@@ -271,8 +277,8 @@ void Plans::hand_on_failure(Task const& task, std::uint32_t successors, FailureP
 void Plans::end_early(Task& task, Failure const& failure) const {
   PlanState& plan = *task.node.plan;
   PlanComponent& component = plan.components[task.node.component];
-  if (m_engine.events().is_watched() || !plan.rounds_overlap) return;
-  bool const is_asked = failure.is_asked && m_engine.cancellation().is_asked(*replay_of(task));
+  if (m_kernel.events().is_watched() || !plan.rounds_overlap) return;
+  bool const is_asked = failure.is_asked && m_cancellation.is_asked(*replay_of(task));
   if (!component.fails_as_one && !is_asked) return;
   std::uint64_t all = plan.rounds_at_once;
   std::uint64_t const fewer = task.node.round + 1 + component.tasks;
@@ -287,7 +293,7 @@ bool Plans::hand_to_next_round(PlanState& plan) const {
     std::lock_guard const lock(plan.lock);
     failed.swap(plan.failed_runs);
   }
-  if (m_engine.cancellation().is_asked(*plan.whole.load(std::memory_order_relaxed))) return false;
+  if (m_cancellation.is_asked(*plan.whole.load(std::memory_order_relaxed))) return false;
   // Asked before any of them learns of it: it would keep the failure for the next replay.
   for (auto const& each : failed)
     if (each.task == plan.last_barrier) return false;
@@ -320,7 +326,7 @@ Task* Plans::replay_over(PlanState& plan, Seat& seat, TaskState state) {
   let_next_in(plan, &seat);
   if (!whole.is_recorded()) add_pending(plan, -1);
   // This may be the last that knows the plan: it is gone before the replay counts as complete.
-  return m_engine.complete(whole, seat, state, seat.number);
+  return m_kernel.complete(whole, seat, state, seat.number);
 }
 
 /// The plan is free. Another replay that has been waiting for that is ready once more.
@@ -333,7 +339,7 @@ void Plans::let_next_in(PlanState& plan, Seat* seat) {
     next = plan.waiting.front();
     plan.waiting.pop_front();
   }
-  m_engine.push(*next, seat);
+  m_kernel.push(*next, seat);
 }
 
 /// What a failed run leaves: to the task's future, to whoever asks later, and to the replay as a
@@ -376,18 +382,18 @@ void Plans::note_failed(Task& task, std::string const& text, FailurePtr const& f
 /// Waits for the newest replay of the plan that a recorded task belongs to.
 void Plans::wait_for_replay(TaskHandle const& handle) {
   std::optional<Workers::Narrowed> narrowed;  // once, however often it looks
-  if (Frame* const frame = Frame::of(m_engine)) narrowed.emplace(m_workers, frame->seat);
+  if (Frame* const frame = Frame::of(m_kernel)) narrowed.emplace(m_workers, frame->seat);
   for (;;) {
     TaskHandle whole;
     {
       std::lock_guard const lock(m_submission);
-      if (m_engine.is_done(handle)) return;
+      if (m_kernel.is_done(handle)) return;
       whole = handle.task->node.plan->last;
     }
-    if (whole.valid() && !m_engine.is_done(whole)) {
-      m_engine.waiting().wait_for(whole, Frame::of(m_engine));
+    if (whole.valid() && !m_kernel.is_done(whole)) {
+      m_kernel.wait_for(whole, Frame::of(m_kernel));
     } else {
-      m_engine.passes().settle(handle);  // a replay may have been collected
+      m_kernel.settle(handle);  // a replay may have been collected
       wait_for_older_replay(handle);
     }
   }
@@ -397,25 +403,25 @@ void Plans::wait_for_replay(TaskHandle const& handle) {
 /// being submitted just now, or is about to be complete. This thread must not hold up what they
 /// need: its place, if it runs a task, or the main thread.
 void Plans::wait_for_older_replay(TaskHandle const& handle) {
-  TaskHandle older = m_engine.handle_of(nullptr, 0);
+  TaskHandle older = m_kernel.handle_of(nullptr, 0);
   {
     std::lock_guard const lock(m_submission);
-    if (m_engine.is_done(handle)) return;
+    if (m_kernel.is_done(handle)) return;
     PlanState& plan = *handle.task->node.plan;
     std::lock_guard const plan_lock(plan.lock);
     older.task = plan.whole.load(std::memory_order_relaxed);
     if (older.task != nullptr && older.task->is_recorded()) older.task = nullptr;
     if (older.task != nullptr) older.id = older.task->id;
   }
-  if (older.task != nullptr) return m_engine.waiting().wait_for(older, Frame::of(m_engine));
+  if (older.task != nullptr) return m_kernel.wait_for(older, Frame::of(m_kernel));
   constexpr std::chrono::microseconds nap{50};
-  if (Frame* const frame = Frame::of(m_engine)) {
+  if (Frame* const frame = Frame::of(m_kernel)) {
     Workers::Absence const absence(m_workers, frame->seat);
     std::this_thread::sleep_for(nap);
   } else {
     auto const always = [] { return true; };
     Condition const goes_on = always;
-    m_engine.waiting().wait_outside({[&] { return m_engine.is_done(handle); }, &goes_on});
+    m_kernel.wait_outside({[&] { return m_kernel.is_done(handle); }, &goes_on});
     std::this_thread::yield();
   }
 }

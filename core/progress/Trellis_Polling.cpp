@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <Trellis_Progress.hpp>
-#include <engine/Trellis_Engine.hpp>
-#include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_Completions.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <progress/Trellis_Polling.hpp>
+#include <threads/Trellis_MainQueue.hpp>
 
 #include <cstdlib>
 #include <exception>
@@ -162,21 +162,3 @@ bool Polling::poll(Seat& seat, bool is_idle) {
 }
 
 }  // namespace trellis::Impl
-
-namespace trellis {
-
-Progress::~Progress() {
-  if (m_source == nullptr) return;
-  if (Impl::EnginePin const engine = m_graph.pin())
-    engine->polling().remove(m_source);
-  else
-    (void)m_source->take_away();
-}
-
-void Progress::ask() {
-  if (m_source == nullptr)
-    throw Error(Error::Kind::bad_input, "Trellis: ask() of a Progress that belongs to no graph");
-  if (Impl::EnginePin const engine = m_graph.pin()) engine->polling().ask(*m_source);
-}
-
-}  // namespace trellis

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Kernel.hpp>
+#include <progress/Trellis_Polling.hpp>
 #include <progress/Trellis_StallReport.hpp>
+#include <task/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -86,10 +89,14 @@ void append_state(std::ostream& out, Seen const& seen) {
 
 }  // namespace
 
-StallReport::StallReport(Engine& engine, TaskSlab& slab, SubmissionLock& submission, double seconds)
-    : m_engine(engine),
-      m_slab(slab),
-      m_submission(submission),
+StallReport::StallReport(Kernel& kernel, Polling& polling, Waiters& waiters,
+                         std::atomic<int> const& waiting_for_room, double seconds)
+    : m_kernel(kernel),
+      m_polling(polling),
+      m_waiters(waiters),
+      m_waiting_for_room(waiting_for_room),
+      m_slab(kernel.slab()),
+      m_submission(kernel.lock()),
       m_seconds(seconds),
       m_thread([this] { watch(); }) {}
 
@@ -116,8 +123,8 @@ void StallReport::watch() {
   bool told = false;
   std::unique_lock lock(m_mutex);
   while (!m_end.wait_for(lock, limit / 8, [&] { return m_is_over; })) {
-    std::uint64_t const now = m_engine.completed();
-    if (now != seen || m_engine.in_flight() == 0) {
+    std::uint64_t const now = m_kernel.completed();
+    if (now != seen || m_kernel.in_flight() == 0) {
       seen = now;
       since = Clock::now();
       told = false;
@@ -172,7 +179,7 @@ std::string StallReport::report() const {
             [](Seen const& a, Seen const& b) { return a.task.id < b.task.id; });
   constexpr std::size_t most = 100;
   std::ostringstream out;
-  out << "Trellis: no task of " << m_engine.options().name << " has been completed for "
+  out << "Trellis: no task of " << m_kernel.options().name << " has been completed for "
       << m_seconds << " s; " << all.size() << (all.size() == 1 ? " is" : " are")
       << " in flight (TRELLIS_WATCHDOG)\n";
   for (std::size_t k = 0; k < std::min(all.size(), most); ++k) {
@@ -185,16 +192,16 @@ std::string StallReport::report() const {
     out << '\n';
   }
   if (all.size() > most) out << "  and " << all.size() - most << " more\n";
-  for (auto const& [task, awaited] : m_engine.waiting().all_waiters())
+  for (auto const& [task, awaited] : m_waiters.all())
     out << "  task #" << task << " waits inside its body for task #" << awaited << '\n';
-  if (int const threads = m_engine.submission().waiting_for_room(); threads > 0)
+  if (int const threads = m_waiting_for_room.load(std::memory_order_relaxed); threads > 0)
     out << "  " << threads
         << (threads == 1 ? " thread that submits waits" : " threads that submit wait")
-        << " for room: in_flight is " << *m_engine.options().in_flight << " (TRELLIS_IN_FLIGHT)\n";
-  if (int const asked = m_engine.polling().asked(); asked > 0)
+        << " for room: in_flight is " << *m_kernel.options().in_flight << " (TRELLIS_IN_FLIGHT)\n";
+  if (int const asked = m_polling.asked(); asked > 0)
     out << "  " << asked << (asked == 1 ? " progress function is" : " progress functions are")
         << " asked again and again\n";
-  out << m_engine.polling().report();
+  out << m_polling.report();
   return out.str();
 }
 

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_STALLREPORT_HPP
 #define TRELLIS_IMPL_STALLREPORT_HPP
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
@@ -10,9 +11,11 @@
 
 namespace trellis::Impl {
 
-class Engine;
+class Kernel;
+class Polling;
 class SubmissionLock;
 class TaskSlab;
+class Waiters;
 
 /// Tells on the standard error stream when no task of a graph has been completed for a while though
 /// some are in flight: each of them, in which state it is, and what it waits for. Once for each
@@ -23,7 +26,9 @@ class TaskSlab;
 /// live under its lock stays so, and what is said of one is what held at that moment.
 class StallReport {
  public:
-  StallReport(Engine& engine, TaskSlab& slab, SubmissionLock& submission, double seconds);
+  /// `waiting_for_room`: threads that submit.
+  StallReport(Kernel& kernel, Polling& polling, Waiters& waiters,
+              std::atomic<int> const& waiting_for_room, double seconds);
   StallReport(StallReport const&) = delete;
   StallReport& operator=(StallReport const&) = delete;
   ~StallReport();
@@ -36,7 +41,10 @@ class StallReport {
   void watch();
   [[nodiscard]] std::string report() const;
 
-  Engine& m_engine;
+  Kernel& m_kernel;
+  Polling& m_polling;
+  Waiters& m_waiters;
+  std::atomic<int> const& m_waiting_for_room;
   TaskSlab& m_slab;
   SubmissionLock& m_submission;
   double const m_seconds;

@@ -8,7 +8,6 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <engine/Trellis_AreaPlaces.hpp>
 #include <engine/Trellis_Shrinking.hpp>
-#include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_Unlocked.hpp>
@@ -211,18 +210,6 @@ class RegionHold {
 [[nodiscard]] inline Task* guard_of(Task const& task) {
   return task.region_kind == RegionKind::parts ? task.region->owner : nullptr;
 }
-
-/// The description of a task that cannot be complete meanwhile.
-[[nodiscard]] std::string text_of(Task const& task, SubmissionLock& graph);
-/// Calls `f` with the task, which stays as it is meanwhile; false: it is complete. No lock of the
-/// graph's may be held.
-bool look_at(LiveAccess const& asked, SubmissionLock& graph, FunctionRef<void(Task const&)> f);
-/// Of one that may be: then it is its number.
-[[nodiscard]] std::string text_of(LiveAccess const& asked, SubmissionLock& graph);
-/// The same with other words for one that is not complete. They are found under its lock and that
-/// of its region.
-[[nodiscard]] std::string text_of(LiveAccess const& asked, SubmissionLock& graph,
-                                  FunctionRef<std::string(Task const&)> text);
 
 /// The task that this one is a part, or a run, of; null: of none.
 [[nodiscard]] inline Task* owner_of(Task const& task) {

@@ -30,11 +30,15 @@
 
 namespace trellis::Impl {
 
-struct AccessRequest;
 struct AreaEntry;
 struct PlanState;
 struct Region;
-struct ResourceInfo;
+
+/// Ends a region, which is known elsewhere.
+struct RegionDeleter {
+  void operator()(Region* region) const noexcept;
+};
+using RegionPtr = std::unique_ptr<Region, RegionDeleter>;
 
 /// What a region is; see there.
 enum class RegionKind : std::uint8_t { graph, parts, rounds };
@@ -145,7 +149,7 @@ struct alignas(64) Task {
   /// Its own parts: set and taken under `parts_lock`, or by the graph under its own lock (a plan's,
   /// and a pass's before it is published). So whoever looks at it without knowing that the task
   /// runs holds both.
-  std::unique_ptr<Region> inner;
+  RegionPtr inner;
   /// Guards `inner` and all that is in it, see Region. It is here and not there, as memory of a
   /// task outlives the task: who has a stale pointer may take the lock, and then sees that it is
   /// stale.
@@ -312,11 +316,6 @@ struct alignas(64) Task {
   }
 };
 
-/// Do accesses of the two make them dependent on each other? Requires that these do not change.
-[[nodiscard]] bool conflict(Task const& a, Task const& b);
-/// The same for one access of the first.
-[[nodiscard]] bool conflict(Task const& a, TaskAccess const& access, Task const& b);
-
 /// Gives a task the failure of one before it, or of a part of it. Its own is in the end that of the
 /// first in order of submission, whatever finished first.
 void inherit(Task& task, FailurePtr const& failure);
@@ -329,17 +328,6 @@ inline void trigger(Task& successor, FailurePtr const& failure, Vector<Task*>& r
   if (successor.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
     ready.push_back(&successor);
 }
-
-/// `task "name" (#id, file:line) [pattern; write "x", read "y" [2, 5) x [0, 8)]`, the areas as
-/// `name_of` says them. Of thousands of accesses only some, first those that share a byte with
-/// `about`, if that is given. Requires the lock of its region, see RegionHold.
-[[nodiscard]] std::string describe(Task const& task, Area const* about = nullptr);
-/// As `describe`, but a short text where there is no memory: a failure is reported all the same.
-[[nodiscard]] std::string describe_or_short(Task const& task) noexcept;
-/// What is asked for, as `describe` says what the task has: in indices of the same View where both
-/// are of one allocation. Under the same lock. `info`: what the request's subject says.
-[[nodiscard]] std::string name_of(AccessRequest const& request, ResourceInfo const& info,
-                                  Task const& task);
 
 }  // namespace trellis::Impl
 

@@ -4,7 +4,7 @@
 
 #include <Trellis_Label.hpp>
 #include <Trellis_Space.hpp>
-#include <Trellis_TaskGraph.hpp>
+#include <Trellis_TaskGraphOptions.hpp>
 #include <threads/Trellis_AskedThreads.hpp>
 
 #include <memory>

@@ -78,7 +78,7 @@ struct alignas(128) Seat : NewFromReserve {
   // For the parts that this thread submits: what it has freed comes first.
   TaskSlab::Chain cells;
   TaskIds::Block ids;
-  Vector<std::unique_ptr<Region>> regions;  ///< of tasks that are over
+  Vector<RegionPtr> regions;  ///< of tasks that are over
 
   // Guarded by the mutex of Workers.
   std::condition_variable wakeup;

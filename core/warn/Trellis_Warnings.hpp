@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_WARNINGS_HPP
 #define TRELLIS_IMPL_WARNINGS_HPP
 
-#include <Trellis_TaskGraph.hpp>
+#include <Trellis_TaskGraphOptions.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_TaskSpec.hpp>
 #include <warn/Trellis_Captures.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
 #include <engine/Trellis_Demotion.hpp>
-#include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_Shrinking.hpp>
 #include <task/Trellis_Reserve.hpp>
 
@@ -161,8 +161,8 @@ void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
     if (demotion.given_up.empty()) return;
     apply(owner, demotion, false, ready, granted);
   }
-  for (Task* other : granted) m_engine.push(*other, &seat);
-  for (Task* other : ready) m_engine.make_ready(*other, &seat);
+  for (Task* other : granted) m_kernel.push(*other, &seat);
+  for (Task* other : ready) m_kernel.make_ready(*other, &seat);
 }
 
 }  // namespace trellis::Impl

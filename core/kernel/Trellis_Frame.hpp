@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_ENGINEFRAME_HPP
-#define TRELLIS_IMPL_ENGINEFRAME_HPP
+#ifndef TRELLIS_IMPL_FRAME_HPP
+#define TRELLIS_IMPL_FRAME_HPP
 
-#include <engine/Trellis_Engine.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
-#include <threads/Trellis_SerialOrder.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
 #include <utility>
@@ -15,8 +17,8 @@ namespace trellis::Impl {
 /// destroys. Frames nest when a thread that waits in one graph runs tasks of another.
 struct Frame {
   enum class What { runs, fuses, launches, destroys };
-  Frame(Engine& in_engine, Seat& on_seat, Task& its_task, What does = What::runs)
-      : engine(in_engine),
+  Frame(Kernel& in_kernel, Seat& on_seat, Task& its_task, What does = What::runs)
+      : kernel(in_kernel),
         seat(on_seat),
         task(its_task),
         what(does),
@@ -35,17 +37,17 @@ struct Frame {
     if (recording != nullptr) PlanRecording::top = recording;
   }
 
-  /// The innermost frame of this engine on the calling thread, or null.
-  static Frame* of(Engine const& engine) {
+  /// The innermost frame of this graph on the calling thread, or null.
+  static Frame* of(Kernel const& kernel) {
     Frame* frame = top;
-    while (frame != nullptr && &frame->engine != &engine) frame = frame->outer;
+    while (frame != nullptr && &frame->kernel != &kernel) frame = frame->outer;
     return frame;
   }
 
-  /// The same for the engine of a task, whether the graph is there or not.
+  /// The same for the graph of a task, whether it is there or not.
   static Frame* of(TaskHandle const& task) noexcept {
     Frame* frame = top;
-    while (frame != nullptr && !frame->engine.is_of(task)) frame = frame->outer;
+    while (frame != nullptr && !frame->kernel.is_of(task)) frame = frame->outer;
     return frame;
   }
 
@@ -61,17 +63,23 @@ struct Frame {
     HeldUp held{{{&task, task.id}, {}}, 1};
     if (what != What::destroys) return held;
     for (Frame const* frame = outer; frame != nullptr; frame = frame->outer)
-      if (frame->what != What::destroys && &frame->engine == &engine) {
+      if (frame->what != What::destroys && &frame->kernel == &kernel) {
         held.tasks[held.count++] = {&frame->task, frame->task.id};
         break;
       }
     return held;
   }
 
+  /// The innermost task of any graph whose body the calling thread runs.
+  [[nodiscard]] static TaskHandle running() {
+    if (top == nullptr) return {};
+    return top->kernel.handle_of(&top->task, top->task.id);
+  }
+
   /// Then no wait is allowed.
   [[nodiscard]] bool is_launch() const { return what == What::fuses || what == What::launches; }
 
-  Engine& engine;
+  Kernel& kernel;
   Seat& seat;
   Task& task;  ///< which may be complete, while its body is destroyed
   What const what;
@@ -81,28 +89,6 @@ struct Frame {
   int const quiet_locks;  ///< what the engine must not destroy now, the user may, see Quiet
   static constinit inline thread_local Frame* top = nullptr;
 };
-
-inline TaskHandle Engine::running() {
-  if (Frame::top == nullptr) return {};
-  Frame const& frame = *Frame::top;
-  return frame.engine.handle_of(&frame.task, frame.task.id);
-}
-
-inline Task& Parts::require_live(TaskHandle const& self, char const* what) const {
-  if (m_engine.is_done(self)) refuse_complete(self, what);
-  return *self.task;
-}
-
-inline bool Parts::runs_body(Frame const* frame, Region const& region) {
-  return frame != nullptr && &frame->task == region.owner && frame->what == Frame::What::runs;
-}
-
-/// The seat whose counts, cells and ids serve a part that the calling thread submits. Null: those
-/// of the graph do, under its lock.
-inline Seat* Parts::seat_for_parts(Frame const* frame) const {
-  bool const has_seat = frame != nullptr && frame->seat.number >= 0 && !m_needs_graph;
-  return has_seat ? &frame->seat : nullptr;
-}
 
 }  // namespace trellis::Impl
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Completion.hpp>
+#include <Trellis_Error.hpp>
+#include <Trellis_Progress.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <graph/Trellis_GraphControl.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_ModelTasks.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <warn/Trellis_Warnings.hpp>
+
+#include <string>
+#include <utility>
+
+/// What a program has in hand of a graph: its tasks' handles, completions, progress functions.
+namespace trellis::Impl {
+
+namespace {
+
+/// A thread that knows that a task is complete may look at what it has left.
+void note_look(Kernel& kernel) {
+  if (Warnings* const warnings = kernel.warnings()) warnings->host_looks();
+}
+
+}  // namespace
+
+bool TaskHandle::is_done() const {
+  EnginePin const graph = pin();
+  if (!graph) {
+    refuse_model_task(*this);
+    return true;
+  }
+  if (!graph->waiting().is_done_now(*this)) return false;
+  graph->waiting().note_known(*this);
+  note_look(graph.kernel());
+  return true;
+}
+
+void TaskHandle::wait() const {
+  if (Frame* const frame = Frame::of(*this)) {
+    frame->kernel.waiting().wait_for(*this, frame);
+    frame->kernel.waiting().note_known(*this);
+    note_look(frame->kernel);
+  } else if (EnginePin const graph = pin()) {
+    graph->waiting().wait_for(*this, nullptr);
+    graph->waiting().note_known(*this);
+    note_look(graph.kernel());
+  } else {
+    refuse_model_task(*this);
+  }
+}
+
+void TaskHandle::wait_and_rethrow() const {
+  wait();
+  if (EnginePin const graph = pin()) graph->waiting().rethrow(*this);
+}
+
+namespace {
+
+/// Nobody but a task's own Completion keeps it from being complete, so the engine is there.
+void say(TaskHandle const& task, Completions::What what, std::exception_ptr const& cause) {
+  if (EnginePin const engine = task.pin()) engine->completions().say(task, what, cause);
+}
+
+}  // namespace
+
+TaskHandle const& CompletionDoor::count(TaskHandle const& task) {
+  if (EnginePin const engine = task.pin()) engine->completions().open(task);
+  return task;
+}
+
+void OpenCompletion::require_valid(char const* what) const {
+  if (valid()) return;
+  throw Error(Error::Kind::bad_input,
+              std::string("Trellis: ") + what +
+                  "() of a Completion that has nothing to say: done() or fail() was called "
+                  "before, or it was moved from, or belongs to no task");
+}
+
+bool OpenCompletion::stop_requested() const {
+  require_valid("stop_requested");
+  return GraphDoor::stop_requested(m_task);
+}
+
+void OpenCompletion::say() {
+  Impl::say(std::exchange(m_task, {}), Completions::What::done, nullptr);
+}
+
+void OpenCompletion::fail(std::exception_ptr const& cause) {
+  require_valid("fail");
+  Impl::say(std::exchange(m_task, {}), Completions::What::failed, cause);
+}
+
+void OpenCompletion::drop() noexcept {
+  if (valid()) Impl::say(std::exchange(m_task, {}), Completions::What::dropped, nullptr);
+}
+
+}  // namespace trellis::Impl
+
+namespace trellis {
+
+Progress::~Progress() {
+  if (m_source == nullptr) return;
+  if (Impl::EnginePin const engine = m_graph.pin())
+    engine->polling().remove(m_source);
+  else
+    (void)m_source->take_away();
+}
+
+void Progress::ask() {
+  if (m_source == nullptr)
+    throw Error(Error::Kind::bad_input, "Trellis: ask() of a Progress that belongs to no graph");
+  if (Impl::EnginePin const engine = m_graph.pin()) engine->polling().ask(*m_source);
+}
+
+}  // namespace trellis

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <kernel/Trellis_Kernel.hpp>
+#include <warn/Trellis_Warnings.hpp>
+
+#include <string>
+
+namespace trellis::Impl {
+
+Kernel::Kernel(TaskGraphOptions const& options, Workers& workers)
+    : m_options(options),
+      m_policy(options.policy),
+      m_serial(*options.serial),
+      m_events(m_options),
+      m_numbers_runs(m_events.is_watched() || m_serial),
+      m_warnings(*options.warn ? std::make_unique<Warnings>(m_options) : nullptr),
+      m_workers(workers) {}
+
+Kernel::~Kernel() = default;
+
+SchedulingPolicy* Kernel::planner() {
+  return m_policy->sees_plans() ? m_policy.get() : nullptr;
+}
+
+void Kernel::refuse_complete(TaskHandle const& self, char const* what) {
+  throw Error(Error::Kind::closed,
+              "Trellis: task #" + std::to_string(self.id) + ' ' + what +
+                  ", but is complete: a TaskScope is for the time of its task's body");
+}
+
+}  // namespace trellis::Impl

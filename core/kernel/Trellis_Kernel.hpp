@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_KERNEL_HPP
+#define TRELLIS_IMPL_KERNEL_HPP
+
+#include <Trellis_TaskGraphOptions.hpp>
+#include <Trellis_TaskId.hpp>
+#include <plan/Trellis_PlanNode.hpp>
+#include <task/Trellis_Failure.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+#include <task/Trellis_TaskSlab.hpp>
+#include <threads/Trellis_Unlocked.hpp>
+#include <threads/Trellis_Workers.hpp>
+#include <trace/Trellis_Events.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace trellis {
+class SchedulingPolicy;
+}
+
+namespace trellis::Impl {
+
+struct Frame;
+struct TaskSpec;
+class Waiting;
+class Warnings;
+
+/// The kernel of a graph as its features see it: what all of them share, and the verbs by which
+/// they move a task on.
+///
+/// A task passes five stations. It is admitted, it becomes ready, it runs, it is completed, and it
+/// releases the tasks that come after it. Threads wait for it meanwhile. A feature (parts of a
+/// task, plans, devices, fusion, ...) keeps what it needs in a class of its own. It uses these
+/// verbs and the features that its constructor names, and knows nothing else of the engine.
+/// `Engine` puts the kernel and its features together; so the verbs are defined there.
+///
+/// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
+/// regions of parts (the inner one first), graph, task, exclusion, then any one of: failure log,
+/// recorder, workers, slab; and last a policy's queue. Threads that submit into two regions of
+/// parts share no lock and write no line of memory in common. User code runs under a lock in few
+/// places only: the copy or move of a functor into its task, a View's label, the comparison of
+/// access states and tags (regions and graph, exclusion), and the launch of an asynchronous task
+/// (streams).
+class Kernel {
+ public:
+  Kernel(Kernel const&) = delete;
+  Kernel& operator=(Kernel const&) = delete;
+
+  // --- What everything of a graph shares.
+  [[nodiscard]] TaskGraphOptions const& options() const { return m_options; }
+  /// Tasks run one by one, in the order of submission, on the threads that wait for them.
+  [[nodiscard]] bool is_serial() const { return m_serial; }
+  [[nodiscard]] SchedulingPolicy& policy() { return *m_policy; }
+  /// The policy, if it wants to see plans and passes; else null.
+  [[nodiscard]] SchedulingPolicy* planner();
+  [[nodiscard]] SubmissionLock& lock() { return m_lock; }
+  [[nodiscard]] TaskSlab& slab() { return m_slab; }
+  [[nodiscard]] FailureLog& failures() { return m_failures; }
+  [[nodiscard]] Workers& workers() { return m_workers; }
+  [[nodiscard]] Events& events() { return m_events; }
+  /// Null: the graph does not record.
+  [[nodiscard]] Recorder* recorder() { return m_events.recorder(); }
+  /// Null: the program has not asked for warnings.
+  [[nodiscard]] Warnings* warnings() { return m_warnings.get(); }
+  /// Runs of recorded tasks have ids of their own, as a record or an observer looks at them.
+  [[nodiscard]] bool numbers_runs() const { return m_numbers_runs; }
+
+  // --- Handles.
+  /// Tells which graph this is, for the handles of its tasks. Called once, before anything else.
+  void bind(GraphControl& control, std::uint64_t generation) {
+    m_control = &control;
+    m_generation = generation;
+  }
+  [[nodiscard]] TaskHandle handle_of(Task* task, TaskId id) const {
+    return {m_control, m_generation, task, id};
+  }
+  [[nodiscard]] bool is_of(TaskHandle const& task) const {
+    return task.control == m_control && task.generation == m_generation;
+  }
+  /// What the handle of a collected task stands for, which is submitted if it has not been. Other
+  /// handles are what they are; but a replay of a recorded task's plan may have been collected.
+  TaskHandle settle(TaskHandle const& handle) {
+    return handle.id < TaskHandle::end_of_submitted ? handle : settle_special(handle);
+  }
+  /// Requires a handle that has been settled. A recorded task is done while no replay of its plan
+  /// is under way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task
+  /// is still the same afterwards, as `live_id` has each value once.
+  [[nodiscard]] static bool is_done(TaskHandle const& handle) {
+    Task const& task = *handle.task;
+    if (task.live_id.load(std::memory_order_acquire) != handle.id) return true;
+    if ((handle.id & PlanNode::recorded) == 0) return false;
+    Task const* const owner = task.plan_owner.load(std::memory_order_acquire);
+    bool const idle = owner->unfinished.load(std::memory_order_acquire) == 0;
+    return idle || task.live_id.load(std::memory_order_acquire) != handle.id;
+  }
+  /// The task that runs. It cannot become complete meanwhile if the calling thread runs its body.
+  [[nodiscard]] static Task& require_live(TaskHandle const& self, char const* what) {
+    if (is_done(self)) refuse_complete(self, what);
+    return *self.task;
+  }
+
+  // --- Counts.
+  [[nodiscard]] std::uint64_t submitted() const;
+  [[nodiscard]] std::uint64_t completed() const { return m_workers.completed(); }
+  /// Completed first: a task submitted and completed between the two readings must not hide one
+  /// that still runs.
+  [[nodiscard]] std::uint64_t in_flight() const {
+    std::uint64_t const done = completed();
+    return submitted() - done;
+  }
+  [[nodiscard]] bool all_done() const { return in_flight() == 0; }
+
+  // --- Admit.
+  /// Adds a task. May run other tasks first, when too many are in flight. `frame`: the calling
+  /// thread's.
+  TaskHandle submit(TaskSpec&& spec, Frame* frame);
+
+  // --- Ready.
+  /// `seat` is null on a thread that runs no tasks of this graph.
+  void make_ready(Task& task, Seat* seat);
+  /// Gives a ready task to the policy.
+  void push(Task& task, Seat* seat);
+  /// A ready task, or the first of a batch, goes to the policy, or to its device.
+  void dispatch(Task& task, Seat& seat);
+  void launch(Task& task, Seat& seat);
+  /// The policy may now give out what it has kept.
+  void look_again();
+  /// The task keeps what it excludes others from while no body of it runs: no task that it needs
+  /// may wait behind those that wait for it.
+  void hinder(Task& task);
+  /// A part waits for a task that is not of its region. What it is a part of keeps exclusive areas
+  /// meanwhile, and no task that it needs may wait behind those that wait for these areas.
+  void hinder_owners(Task const& part, Vector<Task*>& granted);
+
+  // --- Run.
+  /// The calling thread's, whether it runs a task or not.
+  [[nodiscard]] Seat& own_seat();
+  /// Returns the task to run next, if the policy keeps one here.
+  Task* run_quietly(Task& task, Seat& seat);
+  /// This one, and those that the policy keeps here, until `stop` says so.
+  void run(Task* task, Seat& seat, Condition stop);
+  /// In a handler: of what the task has thrown.
+  std::shared_ptr<Failure> current_failure(Task const& task, std::string const& remark = {});
+
+  // --- Complete and release.
+  /// Returns the task to run next, if the policy keeps one here.
+  Task* complete(Task& task, Seat& seat, TaskState state, int row);
+  /// What every run ends with before its successors go on.
+  void run_over(Task& task, Seat& seat, TaskState state, int row);
+  /// Then `seat.ready` has the tasks that have waited for its exclusive areas. Of a task that
+  /// others may demote under its lock, in which it stops being live: what it has until then, a
+  /// demotion from outside may change, and must not give it what no thread would release.
+  void give_up_exclusive(Task& task, Seat& seat);
+  /// Gives tasks that a completion made ready to the policy; the first `granted` ones have been
+  /// ready already and just got their exclusive areas. Returns the one to run next, if the policy
+  /// keeps one here.
+  Task* hand_over(Vector<Task*>& ready, std::size_t granted, Seat& seat);
+
+  // --- Wait.
+  /// Waits for one task; does not throw when it failed. `frame`: the calling thread's.
+  void wait_for(TaskHandle const& handle, Frame* frame);
+  /// Outside of this graph's tasks.
+  void wait_outside(Until const& until);
+  /// For a thread that waits: a ready task for which `wanted` returns true, or null. It may miss
+  /// one.
+  [[nodiscard]] Task* pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted);
+  /// Completes what is over later than its body. Returns a task to run next, if there is one.
+  Task* pop_late(Seat& seat);
+  /// Sections that are ready. It may be outdated.
+  [[nodiscard]] bool any_awaited() const;
+  /// Bodies that run again and again are ready, so there always is something to run.
+  [[nodiscard]] bool anyone_polls() const;
+  /// Nothing goes on before something is said outside of the graph.
+  [[nodiscard]] bool has_only_open_completions() const;
+  /// For a thread that waits in this graph above a task of another one.
+  [[nodiscard]] Waiting& waiting();
+  /// See Waiting.
+  [[nodiscard]] bool is_over(TaskHandle const& handle) const;
+  [[nodiscard]] bool may_be_helped_here() const;
+  [[nodiscard]] bool is_on_main() const { return m_workers.on_main_thread(); }
+  void help();
+  /// Tags and states of the user's that stand in tables for tasks that are over; `all`: whatever is
+  /// still there of the user's, as the program will not ask any more.
+  void drop_objects(bool all);
+
+ protected:
+  Kernel(TaskGraphOptions const& options, Workers& workers);
+  ~Kernel();
+
+  GraphControl* m_control = nullptr;
+  std::uint64_t m_generation = 0;
+  TaskGraphOptions m_options;  ///< nothing but the numbers of threads changes, see Workers
+  std::shared_ptr<SchedulingPolicy> const m_policy;
+  bool const m_serial;
+  TaskSlab m_slab;
+  FailureLog m_failures;
+  Events m_events;
+  bool const m_numbers_runs;  ///< see numbers_runs
+  std::unique_ptr<Warnings> const m_warnings;
+  alignas(64) mutable SubmissionLock m_lock;  ///< of the graph
+
+ private:
+  Workers& m_workers;
+  [[nodiscard]] TaskHandle settle_special(TaskHandle const& handle);
+  [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);
+};
+
+}  // namespace trellis::Impl
+
+#endif

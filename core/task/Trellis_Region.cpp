@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <task/Trellis_Region.hpp>
+
+namespace trellis::Impl {
+
+void RegionDeleter::operator()(Region* region) const noexcept {
+  delete region;
+}
+
+}  // namespace trellis::Impl
