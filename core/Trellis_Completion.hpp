@@ -5,7 +5,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_TaskId.hpp>
 #include <task/Trellis_Result.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 
 #include <concepts>
 #include <exception>

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_PROGRESS_HPP
 #define TRELLIS_PROGRESS_HPP
 
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 
 #include <memory>
 #include <utility>

@@ -2,8 +2,8 @@
 #include <Trellis_Error.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <task/Trellis_Failure.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskSlab.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <task/Trellis_Reserve.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 
 #include <atomic>
 #include <cstdint>

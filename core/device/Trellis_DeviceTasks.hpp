@@ -5,7 +5,7 @@
 #include <device/Trellis_AsyncStreams.hpp>
 #include <device/Trellis_LaunchQueue.hpp>
 #include <progress/Trellis_Poller.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_Workers.hpp>
 #include <task/Trellis_Reserve.hpp>
 

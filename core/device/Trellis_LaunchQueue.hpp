@@ -3,7 +3,7 @@
 #define TRELLIS_IMPL_LAUNCHQUEUE_HPP
 
 #include <task/Trellis_Reserve.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <threads/Trellis_ThisThread.hpp>
 

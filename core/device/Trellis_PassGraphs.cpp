@@ -8,7 +8,7 @@
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <plan/Trellis_Plans.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 

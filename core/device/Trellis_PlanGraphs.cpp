@@ -7,7 +7,7 @@
 #include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <plan/Trellis_Plans.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -176,7 +176,7 @@ TaskOps const PlanGraphs::graph_ops_with_results{.pattern = "replay",
                                                  .fail = &fail_graph,
                                                  .finish = &finish_graph};
 
-TaskHandle PlanGraphs::submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
+TaskHandle PlanGraphs::replay_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
                                     std::uint64_t rounds) {
   bool const has_results =
       std::any_of(plan->tasks.begin(), plan->tasks.end(),
@@ -192,7 +192,7 @@ TaskHandle PlanGraphs::submit_graph(Label const& label, std::shared_ptr<PlanStat
     spec.after = plan->after;  // and after the replay before, see Plans::order_behind_replays
     spec.space = plan->graph.device;
     spec.replays = plan.get();
-    last = m_plans.submit_pending(*plan, std::move(spec));
+    last = m_plans.replay_with(*plan, std::move(spec));
   }
   return last;
 }

@@ -5,8 +5,8 @@
 #include <Trellis_Label.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_FailurePtr.hpp>
-#include <task/Trellis_TaskHandle.hpp>
-#include <task/Trellis_TaskOps.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskOps.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ class PlanGraphs {
 
   // Plans.
   void capture(PlanState& plan);
-  TaskHandle submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
+  TaskHandle replay_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
                           std::uint64_t rounds);
   /// of a plan whose tasks leave something for the host
   static TaskOps const graph_ops_with_results;

@@ -4,9 +4,9 @@
 #include <kernel/Trellis_Kernel.hpp>
 #include <plan/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
-#include <task/Trellis_Region.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <memory>
 #include <utility>

@@ -4,7 +4,7 @@
 
 #include <Trellis_TaskId.hpp>
 #include <task/Trellis_FailurePtr.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <task/Trellis_Reserve.hpp>
 

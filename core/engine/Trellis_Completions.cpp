@@ -6,7 +6,7 @@
 #include <engine/Trellis_Parts.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <task/Trellis_Region.hpp>
+#include <kernel/Trellis_Region.hpp>
 #include <trace/Trellis_Recorder.hpp>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ void Completions::open(TaskHandle const& self) {
   try {
     PartsHold const lock(*self.task, m_kernel.lock());
     Region& region = m_parts.open_region(Kernel::require_live(self, "is to be complete later"),
-                                       m_parts.seat_for_parts(frame));
+                                         m_parts.seat_for_parts(frame));
     if (region.shrinks) Demotions::refuse_completions();
     region.has_completions = true;
     region.open_completions.fetch_add(1, std::memory_order_relaxed);
@@ -32,8 +32,7 @@ void Completions::open(TaskHandle const& self) {
     m_open.fetch_sub(1, std::memory_order_seq_cst);
     throw;
   }
-  if (Recorder* const recorder = m_kernel.recorder())
-    recorder->completes_later(*self.task);
+  if (Recorder* const recorder = m_kernel.recorder()) recorder->completes_later(*self.task);
   m_kernel.hinder(*self.task);
 }
 

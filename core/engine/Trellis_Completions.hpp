@@ -2,8 +2,8 @@
 #ifndef TRELLIS_IMPL_COMPLETIONS_HPP
 #define TRELLIS_IMPL_COMPLETIONS_HPP
 
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_TaskQueue.hpp>
 
 #include <atomic>

@@ -3,14 +3,14 @@
 #include <Trellis_Error.hpp>
 #include <engine/Trellis_NearAccesses.hpp>
 #include <engine/Trellis_Relink.hpp>
-#include <engine/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <task/Trellis_SmallSet.hpp>
 #include <task/Trellis_Reserve.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 #include <engine/Trellis_Destructors.hpp>
 
 #include <algorithm>

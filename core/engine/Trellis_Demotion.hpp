@@ -8,10 +8,10 @@
 #include <engine/Trellis_Shrinking.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_Region.hpp>
+#include <kernel/Trellis_Region.hpp>
 #include <task/Trellis_SmallSet.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include <engine/Trellis_Destructors.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <task/Trellis_TaskSlab.hpp>
-#include <task/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
 
 #include <cstdint>
 #include <mutex>

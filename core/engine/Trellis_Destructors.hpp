@@ -3,7 +3,7 @@
 #define TRELLIS_IMPL_DESTRUCTORS_HPP
 
 #include <task/Trellis_KeptBodies.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 

@@ -15,9 +15,9 @@
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_Parts.hpp>
 #include <engine/Trellis_Sections.hpp>
-#include <engine/Trellis_Submission.hpp>
-#include <engine/Trellis_Waiters.hpp>
-#include <engine/Trellis_Waiting.hpp>
+#include <kernel/Trellis_Submission.hpp>
+#include <kernel/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
@@ -28,11 +28,11 @@
 #include <progress/Trellis_Polling.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_Region.hpp>
+#include <kernel/Trellis_Region.hpp>
 #include <graph/Trellis_GraphControl.hpp>
-#include <task/Trellis_TaskSpec.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskSlab.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_Lookout.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <threads/Trellis_Places.hpp>
@@ -198,7 +198,8 @@ class Engine final : public Kernel, private TaskSource {
   /// what the policy has? See pop.
   [[nodiscard]] bool something_is_due(Seat& seat) const {
     return m_completions.any_said(std::memory_order_relaxed) || m_polling.is_due(seat) ||
-           !m_awaited.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_first()) || is_time_for_rest(seat);
+           !m_awaited.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_first()) ||
+           is_time_for_rest(seat);
   }
   /// Those that run again, as far as this thread may run them.
   [[nodiscard]] bool any_rest(Seat const& seat) const {

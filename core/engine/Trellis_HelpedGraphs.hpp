@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_HELPEDGRAPHS_HPP
 #define TRELLIS_IMPL_HELPEDGRAPHS_HPP
 
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 
 namespace trellis::Impl {
 

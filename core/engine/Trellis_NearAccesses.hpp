@@ -5,7 +5,7 @@
 #include <Trellis_Area.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <task/Trellis_SmallSet.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>

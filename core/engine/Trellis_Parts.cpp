@@ -2,11 +2,11 @@
 #include <Trellis_Error.hpp>
 #include <access/Trellis_AccessRequest.hpp>
 #include <engine/Trellis_Parts.hpp>
-#include <engine/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Waiters.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <task/Trellis_Reserve.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 

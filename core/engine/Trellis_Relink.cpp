@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_AccessTable.hpp>
-#include <engine/Trellis_Link.hpp>
+#include <kernel/Trellis_Link.hpp>
 #include <engine/Trellis_Relink.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <task/Trellis_Failure.hpp>
-#include <task/Trellis_Region.hpp>
-#include <task/Trellis_TaskSlab.hpp>
+#include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
 #include <trace/Trellis_Recorder.hpp>
 #include <task/Trellis_Reserve.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <mutex>

@@ -6,7 +6,7 @@
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AnyState.hpp>
 #include <task/Trellis_SmallSet.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 #include <engine/Trellis_Cancellation.hpp>
 #include <engine/Trellis_Parts.hpp>
 #include <engine/Trellis_Sections.hpp>
-#include <engine/Trellis_Waiting.hpp>
+#include <kernel/Trellis_Waiting.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Frame.hpp>
@@ -39,8 +39,8 @@ Sections::Sections(Kernel& kernel, Cancellation& cancellation, FusionPool& fusio
 
 /// A section whose body is under way on this thread.
 struct Sections::Open {
-  Open(Sections& of, Frame& its_frame, TaskHandle const& its_task, TaskHandle const& its_body, int its_depth,
-       std::shared_ptr<Orchestration> whose_advice)
+  Open(Sections& of, Frame& its_frame, TaskHandle const& its_task, TaskHandle const& its_body,
+       int its_depth, std::shared_ptr<Orchestration> whose_advice)
       : sections(of),
         frame(its_frame),
         self(its_task),

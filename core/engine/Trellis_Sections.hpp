@@ -5,8 +5,8 @@
 #include <Trellis_Orchestration.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <vector>

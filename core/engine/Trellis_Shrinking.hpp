@@ -4,7 +4,7 @@
 
 #include <access/Trellis_AccessRequest.hpp>
 #include <access/Trellis_AnyState.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include <exclusion/Trellis_Turns.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <trace/Trellis_Recorder.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <task/Trellis_Reserve.hpp>
 

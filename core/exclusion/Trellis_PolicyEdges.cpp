@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <engine/Trellis_Link.hpp>
-#include <engine/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Link.hpp>
+#include <kernel/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <task/Trellis_Region.hpp>
+#include <kernel/Trellis_Region.hpp>
 #include <task/Trellis_Reserve.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <mutex>

@@ -4,7 +4,7 @@
 
 #include <Trellis_Orchestration.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <atomic>

@@ -5,7 +5,7 @@
 #include <Trellis_Plan.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
 #include <threads/Trellis_AskedThreads.hpp>
 
 #include <memory>

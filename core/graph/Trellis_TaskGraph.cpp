@@ -319,8 +319,7 @@ TaskHandle GraphDoor::running() {
 TaskHandle GraphDoor::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
   if (!spec.after.empty()) check_after(spec, owner.control, owner.generation);
   spec.parent = owner;
-  if (Frame* const frame = Frame::of(owner))
-    return frame->kernel.submit(std::move(spec), frame);
+  if (Frame* const frame = Frame::of(owner)) return frame->kernel.submit(std::move(spec), frame);
   return EngineOf(owner)->submission().submit(std::move(spec), nullptr);
 }
 TaskHandle GraphDoor::submit_rest(TaskHandle const& self, TaskSpec&& spec) {

@@ -5,8 +5,8 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
 #include <utility>

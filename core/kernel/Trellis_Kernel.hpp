@@ -7,9 +7,9 @@
 #include <plan/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskHandle.hpp>
-#include <task/Trellis_TaskSlab.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 #include <trace/Trellis_Events.hpp>

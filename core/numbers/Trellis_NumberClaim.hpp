@@ -4,7 +4,7 @@
 
 #include <Trellis_Label.hpp>
 #include <Trellis_TaskNumber.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 
 #include <atomic>
 

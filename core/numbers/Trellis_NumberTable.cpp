@@ -148,7 +148,7 @@ void NumberTable::sweep() {
     if (entry.number == 0 || (entry.claim == nullptr && entry.id == 0)) continue;
     bool const is_over = entry.claim == nullptr && !m_keeps_all &&
                          (!engine || engine.kernel().is_over({m_graph.control, m_graph.generation,
-                                                                entry.task, entry.id}));
+                                                              entry.task, entry.id}));
     if (!is_over) kept.push_back(entry);
   }
   m_places.assign(std::max(fewest, std::bit_ceil(4 * kept.size())), Entry());

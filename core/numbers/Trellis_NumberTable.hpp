@@ -6,7 +6,7 @@
 #include <Trellis_TaskNumber.hpp>
 #include <numbers/Trellis_UnspawnedRanges.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <Trellis_Label.hpp>
 #include <Trellis_TaskNumber.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 
 #include <source_location>
 #include <span>

@@ -4,7 +4,7 @@
 #include <device/Trellis_PlanGraphs.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_Parts.hpp>
-#include <engine/Trellis_Submission.hpp>
+#include <kernel/Trellis_Submission.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
@@ -92,9 +92,9 @@ IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
         goes_on = body(k);
       }
       plan = plan_of(pass, memory);
-      if (plan != nullptr && !submit_whole(label, pass, plan)) plan = nullptr;
+      if (plan != nullptr && !admit_whole(label, pass, plan)) plan = nullptr;
     } catch (...) {
-      submit_collected(&pass);  // what it has submitted stays submitted
+      admit(&pass);  // what it has submitted stays submitted
       throw;
     }
     if (plan == nullptr) {
@@ -115,20 +115,18 @@ IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
 
 // --- collecting ----------------------------------------------------------------------------------
 
-TaskHandle Passes::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
+TaskHandle Passes::collect_task(PlanRecording& recording, TaskSpec& spec) {
   Pass& pass = *recording.pass;
   TaskHandle handle;
   if (pass.collects.load(std::memory_order_relaxed) && can_be_collected(spec)) try {
       handle = collect(pass, *recording.memory, spec);
     } catch (...) {
-      submit_collected(&pass);  // the plan may be one task ahead
+      admit(&pass);  // the plan may be one task ahead
       throw;
     }
-  if (!handle.valid()) {
-    submit_collected(&pass);
-    return m_admission.submit_now(std::move(spec), Frame::of(m_kernel));
-  }
-  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(m_kernel) == nullptr)
+  if (!handle.valid())
+    admit(&pass);
+  else if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(m_kernel) == nullptr)
     m_destructors.destroy_kept_of_workers();
   return handle;
 }
@@ -210,7 +208,7 @@ void Passes::number(Task& task) {
 }
 
 /// The pass becomes one task with parts. False when it has been submitted on demand.
-bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan) {
+bool Passes::admit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan) {
   bool const as_graph = plan->has_graph.load(std::memory_order_relaxed);
   std::vector<Task*> const& parts = pass.tasks;
   auto const construct = [&](void* storage) {
@@ -337,11 +335,10 @@ void Passes::admit_collected(Pass& pass, Vector<Unpublished>& admitted) {
 
 void Passes::publish(Vector<Unpublished> const& admitted) {
   Frame* const frame = Frame::of(m_kernel);
-  for (Unpublished const& each : admitted)
-    m_admission.publish(*each.task, each.rest, frame);
+  for (Unpublished const& each : admitted) m_admission.publish(*each.task, each.rest, frame);
 }
 
-void Passes::submit_collected(Pass* pass) {
+void Passes::admit(Pass* pass) {
   Vector<Unpublished> admitted;
   Quiet const until_published;
   {
@@ -352,7 +349,7 @@ void Passes::submit_collected(Pass* pass) {
 }
 
 /// Of all threads' passes, where `which` says so.
-void Passes::submit_collected(FunctionRef<bool(Pass const&)> which) {
+void Passes::admit(FunctionRef<bool(Pass const&)> which) {
   if (m_collecting.load(std::memory_order_acquire) == 0) return;
   Vector<Unpublished> admitted;
   Quiet const until_published;
@@ -382,7 +379,7 @@ TaskHandle Passes::settled(TaskHandle const& handle) {
 TaskHandle Passes::settle_special(TaskHandle const& handle) {
   if ((handle.id & PlanNode::recorded) != 0) {
     if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_kernel.is_done(handle))
-      submit_collected([](Pass const& pass) {
+      admit([](Pass const& pass) {
         return std::any_of(pass.tasks.begin(), pass.tasks.end(),
                            [](Task const* task) { return replays_plan(*task); });
       });
@@ -390,7 +387,7 @@ TaskHandle Passes::settle_special(TaskHandle const& handle) {
   }
   Task& task = *handle.task;
   if (task.live_id.load(std::memory_order_acquire) == handle.id)
-    submit_collected([&](Pass const& pass) { return pass.gave_out(handle.id); });
+    admit([&](Pass const& pass) { return pass.gave_out(handle.id); });
   TaskId const id = task.ticket_for.load(std::memory_order_acquire);
   if (task.ticket.load(std::memory_order_relaxed) != handle.id) return handle;  // complete long ago
   return {handle.control, handle.generation, &task, id};

@@ -8,9 +8,9 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <graph/Trellis_GraphControl.hpp>
-#include <task/Trellis_TaskSpec.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskSlab.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
 
 #include <array>
 #include <atomic>

@@ -5,7 +5,7 @@
 #include <Trellis_Label.hpp>
 #include <Trellis_Plan.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -45,9 +45,11 @@ class Passes {
 
   /// Calls `body` for each pass until it says no, and replays passes that are like earlier ones.
   IterateReport iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body);
-  TaskHandle submit_in_pass(PlanRecording& recording, TaskSpec&& spec);
-  void submit_collected(Pass* pass);
-  void submit_collected(FunctionRef<bool(Pass const&)> which);
+  /// The next task of a pass. Invalid: the pass does not collect it, nor any other from there on.
+  TaskHandle collect_task(PlanRecording& recording, TaskSpec& spec);
+  /// What these passes have collected so far becomes ordinary tasks.
+  void admit(Pass* pass);
+  void admit(FunctionRef<bool(Pass const&)> which);
   /// What the handle of a collected task stands for, which is submitted if it has not been. Other
   /// handles are what they are; but a replay of a recorded task's plan may have been collected.
   TaskHandle settle(TaskHandle const& handle) {
@@ -62,7 +64,7 @@ class Passes {
   void begin_plan(Pass& pass);
   std::shared_ptr<PassPlan> plan_of(Pass& pass, PassMemory& memory);
   void number(Task& task);
-  bool submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan);
+  bool admit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan);
   void link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
                  bool as_graph);
   void collects_no_more(Pass& pass);

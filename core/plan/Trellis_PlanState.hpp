@@ -12,8 +12,8 @@
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <graph/Trellis_GraphControl.hpp>
-#include <task/Trellis_TaskSpec.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
 #include <atomic>

@@ -7,7 +7,7 @@
 #include <plan/Trellis_PlanNode.hpp>
 #include <task/Trellis_FailurePtr.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -46,20 +46,21 @@ class Workers;
 /// right. What a recorded task has in common with others, from ready to done, is the engine's.
 class Plans {
  public:
-  Plans(Kernel& kernel, Submission& admission, Cancellation& cancellation,
-        Destructors& destructors, PlanGraphs& graphs, Passes& passes, AsyncStreams& streams);
+  Plans(Kernel& kernel, Submission& admission, Cancellation& cancellation, Destructors& destructors,
+        PlanGraphs& graphs, Passes& passes, AsyncStreams& streams);
   Plans(Plans const&) = delete;
   Plans& operator=(Plans const&) = delete;
 
   /// What `body` submits on this thread becomes a plan, and does not run.
   std::shared_ptr<PlanState> record(Label&& label, FunctionRef<void()> body);
-  TaskHandle submit_recorded(PlanRecording& recording, TaskSpec&& spec);
+  /// The next task of a plan that the calling thread records.
+  TaskHandle record_task(PlanRecording& recording, TaskSpec&& spec);
   Task& make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index);
   void dismantle(PlanState& plan);
   void dismantle_all();
 
   TaskHandle replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
-  TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
+  TaskHandle replay_with(PlanState& plan, TaskSpec&& spec);
   void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
   static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
   Task* run_plan(Task& whole, Seat& seat);

@@ -3,8 +3,8 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <device/Trellis_PlanGraphs.hpp>
 #include <engine/Trellis_Destructors.hpp>
-#include <engine/Trellis_FoundEntries.hpp>
-#include <engine/Trellis_Submission.hpp>
+#include <kernel/Trellis_FoundEntries.hpp>
+#include <kernel/Trellis_Submission.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
@@ -109,13 +109,13 @@ std::uint64_t new_plan_number() {
 
 std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
   auto plan = std::make_shared<PlanState>();
+  plan->plans = this;
   plan->label = std::move(label);
   TaskHandle const of_graph = m_kernel.handle_of(nullptr, 0);
   plan->control = of_graph.control;
   plan->generation = of_graph.generation;
   std::lock_guard const lock(m_submission);
   m_plans.push_back(plan.get());
-  plan->plans = this;
   plan->graphs = &m_graphs;
   plan->owner = &m_slab.acquire();
   plan->owner->region = nullptr;
@@ -143,7 +143,7 @@ Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
   return task;
 }
 
-TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
+TaskHandle Plans::record_task(PlanRecording& recording, TaskSpec&& spec) {
   PlanState& plan = *recording.plan;
   std::lock_guard const lock(m_submission);
   for (TaskHandle const& before : spec.after)
@@ -444,8 +444,8 @@ void Plans::find_carried(PlanState& plan, TaskId last_of_round) {
       });
     });
     if (!m_rules.empty())
-      m_admission.apply_rules(
-          *task, region, [&](LiveAccess before) { return add(*before.task, *task); });
+      m_admission.apply_rules(*task, region,
+                              [&](LiveAccess before) { return add(*before.task, *task); });
   }
   for (Task* task : plan.tasks) {
     if (!task->marks.synchronizing) continue;
@@ -631,7 +631,7 @@ void Plans::dismantle(PlanState& plan) {
     first = task;
   }
   plan.resources.clear();  // without a lock: a program may keep the plan for long, but no Views
-  RegionPtr region;  // destroyed without the lock
+  RegionPtr region;        // destroyed without the lock
   std::lock_guard const lock(m_submission);
   region = std::move(plan.owner->inner);
   for (Task* task = first; task != nullptr; task = task == plan.owner ? nullptr : task->next) {

@@ -4,7 +4,7 @@
 #include <device/Trellis_PlanGraphs.hpp>
 #include <engine/Trellis_Cancellation.hpp>
 #include <engine/Trellis_Destructors.hpp>
-#include <engine/Trellis_Submission.hpp>
+#include <kernel/Trellis_Submission.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <plan/Trellis_Passes.hpp>
@@ -12,7 +12,7 @@
 #include <plan/Trellis_PlanState.hpp>
 #include <plan/Trellis_Plans.hpp>
 #include <warn/Trellis_Warnings.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -40,8 +40,8 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
   // Who looks at single tasks sees them run one by one.
   if (!is_recorded && plan->graph.exists() && !m_kernel.numbers_runs() && rounds > 0) {
-    if (recording != nullptr) m_passes.submit_collected(recording->pass);
-    return m_graphs.submit_graph(label, plan, rounds);
+    if (recording != nullptr) m_passes.admit(recording->pass);
+    return m_graphs.replay_graph(label, plan, rounds);
   }
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
   TaskSpec spec(std::move(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
@@ -49,11 +49,11 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
   spec.after = plan->after;
   spec.replays = plan.get();
   if (is_recorded) return m_kernel.submit(std::move(spec), Frame::of(m_kernel));
-  return submit_pending(*plan, std::move(spec));
+  return replay_with(*plan, std::move(spec));
 }
 
-/// Submits a task that takes one from the plan's count of what is pending when it is over.
-TaskHandle Plans::submit_pending(PlanState& plan, TaskSpec&& spec) {
+/// Replays by this task, which takes one from the plan's count of what is pending when it is over.
+TaskHandle Plans::replay_with(PlanState& plan, TaskSpec&& spec) {
   add_pending(plan, 1);
   try {
     return m_kernel.submit(std::move(spec), Frame::of(m_kernel));

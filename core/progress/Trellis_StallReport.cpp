@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Waiters.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <progress/Trellis_StallReport.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_MAINQUEUE_HPP
 #define TRELLIS_IMPL_MAINQUEUE_HPP
 
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_TaskQueue.hpp>
 
 #include <atomic>

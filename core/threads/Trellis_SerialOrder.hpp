@@ -4,8 +4,8 @@
 
 #include <Trellis_SchedulingPolicy.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_Region.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>

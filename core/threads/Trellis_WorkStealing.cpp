@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_TaskDeque.hpp>
 #include <task/Trellis_Reserve.hpp>
 

@@ -5,10 +5,10 @@
 #include <Trellis_Space.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_KeptBodies.hpp>
-#include <task/Trellis_Region.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskIds.hpp>
-#include <task/Trellis_TaskSlab.hpp>
+#include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskIds.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_Gathering.hpp>
 #include <threads/Trellis_Places.hpp>
 #include <task/Trellis_Reserve.hpp>

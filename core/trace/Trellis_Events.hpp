@@ -5,7 +5,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_TaskGraphOptions.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <trace/Trellis_Recorder.hpp>
 #include <trace/Trellis_Statistics.hpp>
 

@@ -5,7 +5,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
 #include <access/Trellis_ViewShape.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <trace/Trellis_Chunks.hpp>

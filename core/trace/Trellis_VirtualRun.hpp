@@ -4,7 +4,7 @@
 
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_WhatIf.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <trace/Trellis_Precedence.hpp>
 #include <trace/Trellis_SubmissionPace.hpp>
 #include <trace/Trellis_VirtualDevices.hpp>

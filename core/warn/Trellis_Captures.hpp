@@ -3,7 +3,7 @@
 #define TRELLIS_IMPL_CAPTURES_HPP
 
 #include <access/Trellis_AccessRequest.hpp>
-#include <task/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
 
 #include <array>
 #include <cstddef>

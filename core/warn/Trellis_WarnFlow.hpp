@@ -8,7 +8,7 @@
 #include <access/Trellis_AccessRequest.hpp>
 #include <access/Trellis_AreaIndex.hpp>
 #include <access/Trellis_ViewShape.hpp>
-#include <task/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
 #include <warn/Trellis_WarnOrder.hpp>
 #include <warn/Trellis_WarningTeller.hpp>
 

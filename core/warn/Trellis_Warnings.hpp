@@ -4,7 +4,7 @@
 
 #include <Trellis_TaskGraphOptions.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
 #include <warn/Trellis_Captures.hpp>
 #include <warn/Trellis_WarnFlow.hpp>
 #include <warn/Trellis_WarningTeller.hpp>

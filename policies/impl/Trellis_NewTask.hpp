@@ -11,7 +11,7 @@
 #include <impl/Trellis_Target.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
 
 #include <cstddef>
 #include <span>

@@ -8,8 +8,8 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <task/Trellis_Failure.hpp>
-#include <task/Trellis_Region.hpp>
-#include <task/Trellis_TaskSlab.hpp>
+#include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
 
 #include <algorithm>
 #include <deque>

@@ -5,7 +5,7 @@
 #include <Trellis.hpp>
 #include <Trellis_Recorded.hpp>
 #include <Trellis_Scheduling.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 
 #include "Timing.hpp"
 

@@ -5,7 +5,7 @@
 #include <Trellis_RunOn.hpp>
 #include <impl/Trellis_Target.hpp>
 #include <patterns/Trellis_DeepCopy.hpp>
-#include <task/Trellis_TaskOps.hpp>
+#include <kernel/Trellis_TaskOps.hpp>
 
 #include <Kokkos_Core.hpp>
 

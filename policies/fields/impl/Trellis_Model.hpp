@@ -17,9 +17,9 @@
 #include <impl/Trellis_Target.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_OneForAll.hpp>
-#include <task/Trellis_TaskHandle.hpp>
-#include <task/Trellis_TaskOps.hpp>
-#include <task/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskOps.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
 
 #include <atomic>
 #include <cstddef>

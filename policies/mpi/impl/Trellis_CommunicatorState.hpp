@@ -7,7 +7,7 @@
 #include <mpi/Trellis_Communicator.hpp>
 #include <mpi/impl/Trellis_KnownCommunicators.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
 #include <mpi.h>

@@ -8,7 +8,7 @@
 #include <mpi/Trellis_Received.hpp>
 #include <mpi/impl/Trellis_CommunicatorState.hpp>
 #include <mpi/impl/Trellis_KeptMemory.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 
 #include <mpi.h>
 

@@ -5,7 +5,7 @@
 #include <Trellis_Progress.hpp>
 #include <mpi/impl/Trellis_Message.hpp>
 #include <task/Trellis_Reserve.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
 #include <mpi.h>

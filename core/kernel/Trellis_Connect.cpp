@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <device/Trellis_DeviceTasks.hpp>
 #include <engine/Trellis_Parts.hpp>
-#include <engine/Trellis_Submission.hpp>
+#include <kernel/Trellis_Submission.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <task/Trellis_Reserve.hpp>
 

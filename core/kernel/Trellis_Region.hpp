@@ -8,7 +8,7 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <engine/Trellis_AreaPlaces.hpp>
 #include <engine/Trellis_Shrinking.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <task/Trellis_Reserve.hpp>

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_TASKSLAB_HPP
 #define TRELLIS_IMPL_TASKSLAB_HPP
 
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
 #include <plan/Trellis_PlanState.hpp>
-#include <task/Trellis_Region.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_Task.hpp>
 
 namespace trellis {
 

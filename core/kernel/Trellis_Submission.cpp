@@ -4,8 +4,8 @@
 #include <device/Trellis_DeviceTasks.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_Parts.hpp>
-#include <engine/Trellis_Submission.hpp>
-#include <engine/Trellis_Waiting.hpp>
+#include <kernel/Trellis_Submission.hpp>
+#include <kernel/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
@@ -17,7 +17,7 @@
 #include <progress/Trellis_ProgressSource.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <warn/Trellis_Warnings.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -98,77 +98,68 @@ void Submission::add_rule(TagRule&& rule) {
   m_parts.need_graph();
 }
 
+TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
+  if (m_warnings != nullptr) [[unlikely]]
+    return take_warned(std::move(spec), frame);
+  return take(std::move(spec), frame);
+}
+
 /// What the call says is looked at before it counts: the task's own body may submit others.
-TaskHandle Submission::submit_judged(TaskSpec&& spec, Frame* frame) {
+TaskHandle Submission::take_warned(TaskSpec&& spec, Frame* frame) {
   PlanRecording const* const recording = PlanRecording::of(m_kernel);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
   // Tasks may be ordered by the body that submits them, and by rules.
   bool const ordered_otherwise = Frame::top != nullptr || !m_rules.empty();
   Warnings::Call const call(*m_warnings, spec, is_recorded ? recording->plan.get() : nullptr,
                             ordered_otherwise);
-  return submit_unjudged(std::move(spec), frame);
+  return take(std::move(spec), frame);
 }
 
-[[gnu::always_inline]] inline TaskHandle Submission::submit_unjudged(TaskSpec&& spec,
-                                                                     Frame* frame) {
+/// The way that the task takes. Most are plain: a call with accesses, and nothing more.
+[[gnu::always_inline]] inline TaskHandle Submission::take(TaskSpec&& spec, Frame* frame) {
   bool const is_plain = spec.after.empty() && spec.instance == nullptr && !m_tells_policy;
-  if (!is_plain) return submit_other(std::move(spec), frame);
+  if (!is_plain) return take_other(std::move(spec), frame);
   if (spec.parent.task != nullptr) return submit_part(spec, frame);
   if (PlanRecording::top != nullptr || m_serial) [[unlikely]]
-    return submit_task(std::move(spec), frame);
+    return submit_root(std::move(spec), frame);
   if (frame == nullptr) has_news();
-  return submit_untold(spec, frame);
+  return admit_and_publish(spec, frame);
 }
 
-TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
-  if (m_warnings != nullptr) [[unlikely]]
-    return submit_judged(std::move(spec), frame);
-  return submit_unjudged(std::move(spec), frame);
-}
-
-TaskHandle Submission::submit_other(TaskSpec&& spec, Frame* frame) {
+TaskHandle Submission::take_other(TaskSpec&& spec, Frame* frame) {
   if (spec.instance != nullptr) {
     m_device_tasks.close_offers();
     spec.stream = m_device_tasks.streams().stream_for(*spec.space->device(), spec.instance);
   }
-  if (!spec.after.empty()) return submit_after(std::move(spec), frame);
-  if (spec.parent.task == nullptr) return submit_task(std::move(spec), frame);
-  return m_tells_policy ? submit_part_locked(std::move(spec), frame) : submit_part(spec, frame);
-}
-
-TaskHandle Submission::submit_after(TaskSpec&& spec, Frame* frame) {
+  bool const names_tasks = !spec.after.empty();
   std::vector<TaskHandle> settled;
   for (TaskHandle const& before : spec.after) {
     TaskHandle const task = m_kernel.settle(before);
-    // Of a task that is complete long ago nobody knows the id: only that it has failed may matter.
+    // The id of a task that is complete long ago is not known: only that it has failed may matter.
     if (!Pass::is_ticket(task.id) || m_failures.poisons(task.id) != nullptr)
       settled.push_back(task);
   }
-  spec.after = settled;
-  return spec.parent.task != nullptr ? submit_part_locked(std::move(spec), frame)
-                                     : submit_task(std::move(spec), frame);
+  if (names_tasks) spec.after = settled;
+  if (spec.parent.task == nullptr) return submit_root(std::move(spec), frame);
+  return names_tasks || m_tells_policy ? submit_checked(spec, frame) : submit_part(spec, frame);
 }
 
-TaskHandle Submission::submit_task(TaskSpec&& spec, Frame* frame) {
+/// A task that is a part of none. A thread that records, or a pass that collects, takes it first.
+TaskHandle Submission::submit_root(TaskSpec&& spec, Frame* frame) {
   if (PlanRecording* const recording = PlanRecording::of(m_kernel)) {
-    if (recording->pass == nullptr)
-      return m_plans.submit_recorded(*recording, std::move(spec));
+    if (recording->pass == nullptr) return m_plans.record_task(*recording, std::move(spec));
     if (frame == nullptr) has_news();
-    return m_passes.submit_in_pass(*recording, std::move(spec));
+    if (TaskHandle const task = m_passes.collect_task(*recording, spec); task.valid()) return task;
   }
-  return submit_now(std::move(spec), frame);
-}
-
-TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
-  if (m_serial && frame == nullptr) return submit_and_run(spec);
+  if (m_serial && frame == nullptr) return run_at_once(spec);
   if (frame == nullptr) has_news();
-  return m_tells_policy ? submit_told(spec, frame) : submit_untold(spec, frame);
+  return m_tells_policy ? submit_checked(spec, frame) : admit_and_publish(spec, frame);
 }
 
 /// Threads that submit take turns to run what they have submitted.
-TaskHandle Submission::submit_and_run(TaskSpec& spec) {
+TaskHandle Submission::run_at_once(TaskSpec& spec) {
   has_news();
-  TaskHandle const task = submit_untold(spec, nullptr);
+  TaskHandle const task = admit_and_publish(spec, nullptr);
   if (ProgressSource::is_calling(&m_kernel)) return task;  // whoever calls the function runs it
   // What is over later than its body, and what comes after it, may need what the program does next.
   auto const all_done = [&] { return m_kernel.all_done(); };
@@ -186,7 +177,7 @@ inline bool Submission::is_time_for_kept() const {
   return now % (KeptTasks::most / 2) == 0 && now < m_kept_until;
 }
 
-TaskHandle Submission::submit_untold(TaskSpec& spec, Frame* frame) {
+TaskHandle Submission::admit_and_publish(TaskSpec& spec, Frame* frame) {
   TaskHandle task;
   bool looks_for_kept = false;
   {
@@ -204,40 +195,6 @@ TaskHandle Submission::submit_untold(TaskSpec& spec, Frame* frame) {
   }
   if (looks_for_kept) [[unlikely]]
     m_destructors.destroy_kept_of_workers();
-  return task;
-}
-
-/// The policy is told of the task before it can start.
-TaskHandle Submission::submit_told(TaskSpec& spec, Frame* frame) {
-  TaskHandle task;
-  bool looks_for_kept = false;
-  PolicyEdges::Told told;
-  std::optional<Quiet> until_published(std::in_place);
-  Admitted admitted;
-  {
-    if (frame == nullptr) {
-      SubmissionLock::WhileQuiet submission(m_submission);
-      std::unique_lock lock(submission);
-      make_room(lock);
-    } else if (m_submission.is_held_here()) {
-      Submitting::refuse();  // it may hold the other one as well
-    }
-    // Tasks may be run to make room, so only now.
-    std::lock_guard const waiters_lock(m_waiters.mutex());
-    {
-      std::lock_guard const lock(m_submission);
-      admitted = admit_root(spec, frame);
-      task = m_kernel.handle_of(admitted.task, admitted.task->id);
-      looks_for_kept = frame == nullptr && is_time_for_kept();
-    }
-    told = m_policy_edges.tell(*admitted.task);
-  }
-  publish(*admitted.task, admitted.rest, frame);
-  m_policy_edges.let_go(told);
-  // The policy may have put something of the main thread's before what that thread waits for.
-  if (!m_main.empty()) m_waiting.main_looks_again();
-  until_published.reset();
-  if (looks_for_kept) m_destructors.destroy_kept_of_workers();
   return task;
 }
 
@@ -266,8 +223,7 @@ Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame
   Seat* const seat = m_parts.seat_for_parts(frame);
   PartsHold const lock(*spec.parent.task, m_submission, PartsHold::first_while_quiet);
   NestedHold const graph(m_submission, seat == nullptr);
-  Region& region =
-      m_parts.open_region(Kernel::require_live(spec.parent, "gets a part"), seat);
+  Region& region = m_parts.open_region(Kernel::require_live(spec.parent, "gets a part"), seat);
   Admitted admitted = admit(spec, region, frame, seat);
   m_parts.add_part(region, *admitted.task, frame);
   if (region.waits_for_owner) --admitted.rest;
@@ -284,37 +240,51 @@ TaskHandle Submission::submit_part(TaskSpec& spec, Frame* frame) {
   return m_kernel.handle_of(admitted.task, id);
 }
 
-/// A part that names tasks to come after, or that the policy is told of. Until its edges are there
-/// nobody may start to wait for what they would make hopeless.
-TaskHandle Submission::submit_part_locked(TaskSpec&& spec, Frame* frame) {
-  if (m_submission.is_held_here()) Submitting::refuse();  // it may hold the other one as well
+/// A task whose edges might close a circle of waits: a part that names tasks to come after, or any
+/// task that the policy is told of, before it can start, and may add edges to. Until its edges are
+/// there no task may begin to wait for what they would make hopeless.
+TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
+  bool const is_part = spec.parent.task != nullptr;
+  std::optional<Quiet> until_published(std::in_place);
+  if (!is_part && frame == nullptr) {
+    SubmissionLock::WhileQuiet submission(m_submission);
+    std::unique_lock lock(submission);
+    make_room(lock);
+  } else if (m_submission.is_held_here()) {
+    Submitting::refuse();  // it may hold the other one as well
+  }
+  // Tasks may be run to make room, so only now.
   std::unique_lock waiters_lock(m_waiters.mutex());
   std::vector<TaskHandle> resolved;
-  {
+  Admitted admitted;
+  bool waits_outside = false;
+  bool looks_for_kept = false;
+  if (is_part) {
+    {
+      std::lock_guard const lock(m_submission);
+      m_plans.resolve_after(spec, resolved);
+    }
+    waits_outside = m_parts.check_explicit(spec);
+    admitted = admit_part(spec, frame);
+  } else {
     std::lock_guard const lock(m_submission);
-    m_plans.resolve_after(spec, resolved);
+    admitted = admit_root(spec, frame);
+    looks_for_kept = frame == nullptr && is_time_for_kept();
   }
-  bool const waits_outside = m_parts.check_explicit(spec);
-  Quiet const until_published;
-  Admitted const admitted = admit_part(spec, frame);
-  TaskId const id = admitted.task->id;
+  TaskHandle const task = m_kernel.handle_of(admitted.task, admitted.task->id);
   PolicyEdges::Told told;
   if (m_tells_policy) told = m_policy_edges.tell(*admitted.task);
   if (waits_outside) m_kernel.hinder_owners(*admitted.task, told.granted);
   waiters_lock.unlock();
-  Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
-  for (Task* task : std::exchange(told.granted, {})) m_kernel.push(*task, seat);
-  if (m_tells_policy) {
-    publish(*admitted.task, admitted.rest, frame);
-    m_policy_edges.let_go(told);
-  } else {
-    publish_new(*admitted.task, admitted.rest, frame);
-  }
-  // What the part comes after now holds up its owner, and whoever waits for that on the main thread
-  // may have to run something for it. (Other new tasks hold up nobody.) The edges are there before
-  // the epoch moves.
+  publish(*admitted.task, admitted.rest, frame);
+  m_policy_edges.let_go(told);
+  // What the task comes after now may hold up its owner, and the policy may have put something of
+  // the main thread's before what that thread waits for: it may have to run something else. (Other
+  // new tasks hold up none.) The edges are there before the epoch moves.
   if (!m_main.empty()) m_waiting.main_looks_again();
-  return m_kernel.handle_of(admitted.task, id);
+  until_published.reset();
+  if (looks_for_kept) m_destructors.destroy_kept_of_workers();
+  return task;
 }
 
 /// The task cannot start, nor its cell be reused, before this takes off what it began with.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <task/Trellis_TaskSlab.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
 
 #include <memory>
 #include <mutex>

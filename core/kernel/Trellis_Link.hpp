@@ -3,7 +3,7 @@
 #define TRELLIS_IMPL_LINK_HPP
 
 #include <device/Trellis_DeviceTasks.hpp>
-#include <task/Trellis_Task.hpp>
+#include <kernel/Trellis_Task.hpp>
 
 #include <atomic>
 #include <mutex>

@@ -5,12 +5,12 @@
 #include <Trellis_TaskNumber.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <engine/Trellis_Sections.hpp>
-#include <engine/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Waiters.hpp>
 #include <plan/Trellis_PlanNode.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_Region.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_Workers.hpp>
 
 #include <mutex>

@@ -5,13 +5,13 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AccessTable.hpp>
-#include <engine/Trellis_FoundEntries.hpp>
+#include <kernel/Trellis_FoundEntries.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_Region.hpp>
-#include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskHandle.hpp>
-#include <task/Trellis_TaskSpec.hpp>
-#include <task/Trellis_TaskIds.hpp>
+#include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_TaskIds.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 
@@ -44,15 +44,14 @@ class Warnings;
 class Submission {
  public:
   Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main, PolicyEdges& policy_edges,
-             Parts& parts, Plans& plans, Passes& passes, Destructors& destructors,
-             Waiters& waiters, Waiting& waiting);
+             Parts& parts, Plans& plans, Passes& passes, Destructors& destructors, Waiters& waiters,
+             Waiting& waiting);
   Submission(Submission const&) = delete;
   Submission& operator=(Submission const&) = delete;
 
   /// Adds a task. May run other tasks first, when too many are in flight.
   /// `frame`: the calling thread's.
   TaskHandle submit(TaskSpec&& spec, Frame* frame);
-  TaskHandle submit_now(TaskSpec&& spec, Frame* frame);
   /// A task that is part of none, is not complete, and accesses something of this area, as text; or
   /// nothing. Code outside of the graph that is about to use the area asks this, too.
   [[nodiscard]] std::string user_of(Area const& area);
@@ -117,21 +116,19 @@ class Submission {
 
  private:
   // In those from record_edge on the lock of the region is held.
-  TaskHandle submit_judged(TaskSpec&& spec, Frame* frame);
-  TaskHandle submit_unjudged(TaskSpec&& spec, Frame* frame);
-  TaskHandle submit_after(TaskSpec&& spec, Frame* frame);
-  TaskHandle submit_task(TaskSpec&& spec, Frame* frame);
-  TaskHandle submit_other(TaskSpec&& spec, Frame* frame);
-  TaskHandle submit_and_run(TaskSpec& spec);
-  TaskHandle submit_untold(TaskSpec& spec, Frame* frame);
-  TaskHandle submit_told(TaskSpec& spec, Frame* frame);
+  TaskHandle take(TaskSpec&& spec, Frame* frame);
+  TaskHandle take_warned(TaskSpec&& spec, Frame* frame);
+  TaskHandle take_other(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_root(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_part(TaskSpec& spec, Frame* frame);
+  TaskHandle submit_checked(TaskSpec& spec, Frame* frame);
+  TaskHandle run_at_once(TaskSpec& spec);
+  TaskHandle admit_and_publish(TaskSpec& spec, Frame* frame);
   Admitted admit_root(TaskSpec& spec, Frame const* frame);
   Admitted admit_behind(TaskSpec& spec, Frame const* frame);
   [[nodiscard]] bool is_time_for_kept() const;
   void look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock);
   void wait_for_room(Until const& until);
-  TaskHandle submit_part(TaskSpec& spec, Frame* frame);
-  TaskHandle submit_part_locked(TaskSpec&& spec, Frame* frame);
   Admitted admit_part(TaskSpec& spec, Frame const* frame);
   void publish_new(Task& task, std::int32_t rest, Frame* frame);
   void connect_accesses(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_AccessTable.hpp>
-#include <task/Trellis_Region.hpp>
+#include <kernel/Trellis_Region.hpp>
 #include <task/Trellis_Result.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <mutex>

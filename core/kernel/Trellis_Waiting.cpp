@@ -5,7 +5,7 @@
 #include <engine/Trellis_Completions.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_HelpedGraphs.hpp>
-#include <engine/Trellis_Waiting.hpp>
+#include <kernel/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
 #include <kernel/Trellis_Frame.hpp>
@@ -20,7 +20,7 @@
 #include <threads/Trellis_SerialTurn.hpp>
 #include <warn/Trellis_Warnings.hpp>
 #include <task/Trellis_Reserve.hpp>
-#include <task/Trellis_TaskText.hpp>
+#include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -74,7 +74,7 @@ void Waiting::require_no_recording() const {
 
 void Waiting::wait() {
   require_no_recording();
-  m_passes.submit_collected([](Pass const&) { return true; });
+  m_passes.admit([](Pass const&) { return true; });
   if (Frame const* const frame = Frame::of(m_kernel))
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
@@ -385,8 +385,7 @@ void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go
   } else {
     wait_on_no_task(handle);
   }
-  if (frame == nullptr)
-    m_destructors.destroy_kept_of_workers();  // not while it launches something
+  if (frame == nullptr) m_destructors.destroy_kept_of_workers();  // not while it launches something
 }
 
 void Waiting::require_may_wait() const {
@@ -556,9 +555,8 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     SerialTurn::Hold const turn(m_serial_turn);
     while (!done()) {
       // Asked first: what is said meanwhile is seen by `pop_late`, or in the next turn.
-      bool const may_come = m_completions.any_open() ||
-                            m_completions.any_said() || m_device_tasks.busy() ||
-                            m_serial_turn.any_away();
+      bool const may_come = m_completions.any_open() || m_completions.any_said() ||
+                            m_device_tasks.busy() || m_serial_turn.any_away();
       Task* next = m_kernel.pop_late(frame.seat);
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
@@ -761,8 +759,7 @@ void note_look(Kernel& kernel) {
 void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
   Frame* const frame = Frame::of(m_kernel);
   FusionPool& held_back = m_fusion;
-  for (TaskHandle const& each : handles)
-    held_back.awaited(m_kernel.is_done(m_kernel.settle(each)));
+  for (TaskHandle const& each : handles) held_back.awaited(m_kernel.is_done(m_kernel.settle(each)));
   // Where they are said to be there, they are let go before this thread looks for anything else.
   if (hint == Awaited::fused && held_back.any())
     held_back.release_all(frame != nullptr ? frame->seat : m_kernel.own_seat());

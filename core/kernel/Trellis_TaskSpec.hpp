@@ -7,9 +7,9 @@
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AccessRequest.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_TaskHandle.hpp>
-#include <task/Trellis_TaskMarks.hpp>
-#include <task/Trellis_TaskOps.hpp>
+#include <kernel/Trellis_TaskHandle.hpp>
+#include <kernel/Trellis_TaskMarks.hpp>
+#include <kernel/Trellis_TaskOps.hpp>
 
 #include <cstddef>
 #include <span>

@@ -11,8 +11,8 @@
 #include <access/Trellis_AnyState.hpp>
 #include <plan/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
-#include <task/Trellis_TaskMarks.hpp>
-#include <task/Trellis_TaskOps.hpp>
+#include <kernel/Trellis_TaskMarks.hpp>
+#include <kernel/Trellis_TaskOps.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <task/Trellis_Reserve.hpp>
@@ -191,6 +191,12 @@ struct alignas(64) Task {
     prefetch_to_write(&access_count);
     prefetch_to_write(&label);
     prefetch_to_write(storage);
+  }
+  /// The thread that submits them has written their counts last, on another core.
+  void prefetch_successors() const {
+    std::uint32_t const inline_ones =
+        successor_count < inline_successors ? successor_count : inline_successors;
+    for (std::uint32_t k = 0; k < inline_ones; ++k) prefetch_to_write(successors[k]);
   }
   /// The same for whoever launches it.
   void prefetch_to_launch() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
-#include <task/Trellis_Region.hpp>
-#include <task/Trellis_TaskSlab.hpp>
+#include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <unordered_set>

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <kernel/Trellis_Frame.hpp>
+
+#include <chrono>
+
+/// A task becomes ready, and a thread takes one that is.
+namespace trellis::Impl {
+
+// `seat` is null on a thread that runs no tasks of this graph.
+void Engine::make_ready(Task& task, Seat* seat) {
+  task.state.store(TaskState::ready, std::memory_order_relaxed);
+  m_events.changed(task, TaskState::ready);
+  bool const cancelled = task.failure != nullptr;
+  if (task.exclusive && !cancelled && !m_serial && !may_exclude(task, seat)) return;
+  if (!task.marks.is_fusable && !task.runs_on_device()) [[likely]]
+    return push(task, seat);
+  Task* const released = task.marks.is_fusable ? m_fusion.hold(task) : &task;
+  if (released == nullptr) return m_fusion.tell();
+  if (!m_device_tasks.launches_here(*released)) return push(*released, seat);
+  if (m_device_tasks.offer(*released)) return;
+  Seat& here = seat != nullptr ? *seat : Workers::no_seat();
+  launch(*released, here);
+}
+
+/// May this one run now, others excluded? Others may have their turn instead.
+bool Engine::may_exclude(Task& task, Seat* seat) {
+  Vector<Task*> others;
+  bool const may_run = m_exclusion.acquire(task, others);
+  for (Task* other : others) push(*other, seat);
+  return may_run;
+}
+
+void Engine::push_kept(Task& task) {
+  if (task.marks.main_thread) {
+    m_main.push(task);
+    return m_workers.main_ready_added();
+  }
+  (task.marks.is_section ? m_awaited : m_rests).push(task);
+  m_workers.ready_added();
+}
+
+bool Engine::has_ready(Seat const& seat) const {
+  return has_task(seat) || m_polling.may_be_polled(seat) || m_fusion.any_deferred();
+}
+
+bool Engine::has_task(Seat const& seat) const {
+  if (!m_policy->empty() || !m_rests.empty() || !m_awaited.empty() ||
+      (seat.is_main && !m_main.empty()))
+    return true;
+  return m_completions.any_said() || m_fusion.may_be_taken();
+}
+
+std::chrono::nanoseconds Engine::nap(Seat const& seat) const {
+  constexpr std::chrono::milliseconds before_look{1};
+  if (has_task(seat)) return {};
+  if (m_polling.any_function()) return m_polling.nap();
+  bool const asks = m_polling.may_be_polled(seat);
+  return m_fusion.any_deferred() && !asks ? before_look : std::chrono::nanoseconds(0);
+}
+
+bool Engine::has_own(Seat const& seat) const {
+  return seat.is_main && (!m_main.empty() || m_polling.any_of_main());
+}
+
+/// FAIRNESS. A body may run again and again until something happens that another task does, or a
+/// device. So whatever the policy prefers, and whoever's queue it is in, everything else goes
+/// before a body that runs again, and these go in the order of arrival. On the other hand a body
+/// that does a bit at a time is not to wait for the end of all that others submit: after a few
+/// other tasks it has its turn. Nor is it, or a task of the main thread, to wait for the end of a
+/// chain: a thread that goes on with what the policy keeps asks after each task whether anything
+/// goes before that (`something_is_due`). And as tasks of the main thread may submit others of its
+/// own until some other task is over, that has its turn after a few.
+///
+/// A section that has had to wait for what comes before it has a thread that waits for it, and does
+/// nothing else. So it goes before what the policy has, in whose queue it would be the last. As
+/// there is no end of sections where threads fork them again and again until some other task is
+/// over, that has its turn after a few.
+///
+/// No wake-up is lost (see Workers): a section is in `m_awaited` before `push_kept` asks who is to
+/// be woken, and a thread that goes to sleep asks `has_task`, which looks there, after it has given
+/// its permit back; both are sequentially consistent. A relaxed look that misses one here is made
+/// good for by that.
+///
+/// Before all of that goes what is over later than its body: much may wait for it. A thread that
+/// has found no task asks functions below anyway.
+Task* Engine::pop(Seat& seat) {
+  m_polling.launch_offered(seat);
+  if (seat.wants != nullptr) [[unlikely]]
+    return pop_for_waiting(seat);
+  if (!seat.searching && m_polling.is_due(seat)) m_polling.poll(seat, false);
+  if (m_completions.any_said(std::memory_order_relaxed))
+    if (Task* const task = complete_said(seat)) return task;
+  bool const rests = any_rest(seat);
+  if (rests && ++seat.since_rest > before_rest)
+    if (Task* const rest = pop_rest(seat)) return rest;
+  if (seat.is_main)
+    if (Task* const task = pop_of_main(seat)) return task;
+  if (!m_awaited.empty(std::memory_order_relaxed)) [[unlikely]]
+    if (Task* const task = pop_awaited(seat)) return task;
+  if (Task* const task = m_policy->pop(seat.number).impl()) return task;
+  if (m_fusion.any())
+    if (Task* const task = m_fusion.pop(seat, rests)) return task;
+  if (m_polling.busy()) {
+    if (m_polling.poll(seat, true)) {
+      if (Task* const task = complete_said(seat)) return task;
+      if (Task* const task = m_policy->pop(seat.number).impl()) return task;
+    }
+    m_polling.stand_by();
+  }
+  return rests ? pop_rest(seat) : nullptr;
+}
+
+/// The next task of the main thread; after a few of them one of others, if there is one.
+Task* Engine::pop_of_main(Seat& seat) {
+  if (!m_main.has_first()) return nullptr;
+  if (seat.of_main_in_row < before_others) {
+    ++seat.of_main_in_row;
+    return m_main.pop();
+  }
+  seat.of_main_in_row = 0;
+  if (Task* const task = m_awaited.pop()) return task;
+  Task* const task = m_policy->pop(seat.number).impl();
+  return task != nullptr ? task : m_main.pop();
+}
+
+Task* Engine::pop_awaited(Seat& seat) {
+  if (seat.awaited_in_row < before_others) {
+    ++seat.awaited_in_row;
+    return m_awaited.pop();
+  }
+  seat.awaited_in_row = 0;
+  Task* const task = m_policy->pop(seat.number).impl();
+  return task != nullptr ? task : m_awaited.pop();
+}
+
+/// And what no other thread may run.
+Task* Engine::pop_for_waiting(Seat& seat) {
+  if (Task* const task = pop_wanted(seat, *seat.wants)) return task;
+  return pop_own(seat);
+}
+
+/// Completes tasks of which that has been said, until one of them has another one to run next.
+Task* Engine::complete_said(Seat& seat) {
+  ++t_quiet_locks;
+  constexpr int most = 32;
+  bool any = false;
+  Task* next = nullptr;
+  for (int k = 0; k < most && next == nullptr; ++k) {
+    if (!m_completions.any_said(std::memory_order_relaxed)) break;
+    next = m_completions.complete_said(seat);
+    any = true;
+  }
+  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, next);
+  // As for devices: nobody else may look at what these have made true.
+  if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
+  return next;
+}
+
+Task* Engine::pop_own(Seat& seat) {
+  if (!seat.is_main) return nullptr;
+  if (m_polling.any_of_main()) m_polling.poll_of_main(seat);
+  if (Task* const task = m_main.pop()) return task;
+  return m_main.pop_rest();
+}
+
+/// The main thread takes those that are bound to it, and others, by turns.
+Task* Engine::pop_rest(Seat& seat) {
+  seat.since_rest = 0;
+  if (!seat.is_main) return m_rests.pop();
+  seat.own_rest_next = !seat.own_rest_next;
+  Task* const first = seat.own_rest_next ? m_main.pop_rest() : m_rests.pop();
+  if (first != nullptr) return first;
+  return seat.own_rest_next ? m_rests.pop() : m_main.pop_rest();
+}
+
+void Engine::idle(Seat& seat) {
+  if (seat.cells.first == nullptr) return;
+  m_slab.recycle_chain(seat.cells.first, seat.cells.last);
+  seat.cells = {};
+}
+
+void Engine::leaves(Seat& seat) {
+  m_polling.stop(seat);
+  if (Frame::top == nullptr)
+    m_destructors.destroy_kept(seat, seat);  // else above a task, see run_one
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <plan/Trellis_PlanState.hpp>
+#include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_Result.hpp>
+#include <kernel/Trellis_TaskText.hpp>
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+/// A task runs on a thread: its body, and what that throws.
+namespace trellis::Impl {
+
+void Engine::run(Task* task, Seat& seat, Condition stop) {
+  m_polling.stop(seat);
+  while (task != nullptr) {
+    if (--seat.until_pause < 0 && Frame::top == nullptr) stay_behind(seat);
+    task = run_quietly(*task, seat);
+    if (task != nullptr && (stop() || something_is_due(seat) || seat.wants != nullptr)) {
+      push(*task, &seat);
+      return;
+    }
+  }
+}
+
+/// In a serial graph a task has its turn when it is about to run, not when it becomes ready: so
+/// those that exclude each other run in the order of submission. A task may have to wait for one
+/// that is over later than its body, is on a device, or waits on the stack of another thread. That
+/// one pushes it again when it gives up what is needed.
+bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
+  if (task.failure != nullptr || m_exclusion.holds(task)) return false;
+  return !may_exclude(task, &seat);
+}
+
+/// Returns what it ends with, if it has no parts, or none that go on.
+[[gnu::always_inline]] inline TaskState Engine::run_body(Task& task, Seat& seat) {
+  TaskState state = TaskState::done;
+  bool const refined = task.is_split;
+  if (task.is_recorded()) task.prefetch_successors();  // its list does not change
+  task.state.store(TaskState::running, std::memory_order_relaxed);
+  m_events.changed(task, TaskState::running, seat.number);
+  if (refined) {
+    m_parts.start_parts(task, seat);
+  } else {
+    Frame const frame(*this, seat, task);
+    try {
+      task.ops->run(task.body,
+                    task.space != nullptr ? m_workers.instance(seat, *task.space) : nullptr,
+                    task.label);
+    } catch (PartFailed const&) {
+      state = TaskState::failed;  // the part has left its failure here
+    } catch (...) {
+      state = TaskState::failed;
+      inherit(task, current_failure(task));
+    }
+  }
+  return m_cancellation.reach(task) ? TaskState::cancelled : state;
+}
+
+/// With another number of threads than a worker has. A task that has been refined has no body, and
+/// takes none.
+TaskState Engine::run_wide(Task& task, Seat& seat) {
+  if (task.is_split) return run_body(task, seat);
+  WideSpace const& space = *wide_space(task.space);
+  try {
+    m_wide_spaces.require_room(space, task.label);
+  } catch (Error const&) {
+    inherit(task, current_failure(task));
+    return TaskState::failed;
+  }
+  Workers::Gathered const gathered(m_workers, seat, space.permits());
+  // It may have taken long.
+  return m_cancellation.reach(task) ? TaskState::cancelled : run_body(task, seat);
+}
+
+[[gnu::always_inline]] inline Task* Engine::run_one(Task& task, Seat& seat) {
+  m_cancellation.reach(task);
+  if (task.marks.is_fusable) [[unlikely]]
+    if (Task* next = nullptr; m_fusion.run(task, seat, next)) return next;
+  if (m_serial && task.exclusive && may_not_exclude_serially(task, seat)) return nullptr;
+  if (replays_plan(task)) return m_plans.run_plan(task, seat);
+  // It may take long. Not above a task that waits: what is destroyed may wait for that one.
+  if (!task.keeps_body && !seat.kept.empty() && Frame::top == nullptr) {
+    Task* in_hand = &task;
+    {
+      Holding const holding(seat, in_hand);
+      m_destructors.destroy_kept(seat, seat);
+    }
+    if (in_hand == nullptr) return nullptr;
+  }
+  TaskState state = TaskState::cancelled;
+  if (task.failure == nullptr) {
+    if (task.space == nullptr || task.space->is_plain()) {
+      state = run_body(task, seat);
+    } else if (task.runs_on_device()) {
+      m_device_tasks.launch(task, seat);
+      return nullptr;
+    } else {
+      state = run_wide(task, seat);
+    }
+  } else {
+    // What refined it, or launched it on a thread that has no seat, or the policy that has been
+    // told of it, threw.
+    if (task.failure->origin == task.id && !task.failure->is_asked) state = TaskState::failed;
+    if (task.is_split) m_parts.start_parts(task, seat);
+  }
+  return task.is_split ? m_parts.body_over(task, seat, state)
+                       : complete(task, seat, state, seat.number);
+}
+
+/// What is put aside meanwhile is destroyed when the task is over.
+Task* Engine::run_quietly(Task& task, Seat& seat) {
+  ++t_quiet_locks;
+  Task* next = run_one(task, seat);
+  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, next);
+  return next;
+}
+
+std::shared_ptr<Failure> Kernel::current_failure(Task const& task, std::string const& remark) {
+  auto& engine = static_cast<Engine&>(*this);
+  auto failure = make_shared_unlocked<Failure>();
+  failure->origin = task.id;
+  if (task.is_recorded()) {  // to others it is the replay that fails
+    failure->place = task.node.round * task.node.plan->tasks.size() + task.node.index + 1;
+    for (Task const* whole = &task; whole->is_recorded();) {
+      whole = whole_of(*whole);
+      failure->origin = whole->id;
+    }
+  }
+  failure->cause = std::current_exception();
+  failure->is_asked = engine.m_cancellation.is_asked(task);  // its way to stop
+  try {
+    engine.describe_failure(*failure, task, remark);
+  } catch (std::bad_alloc const&) {  // what there is memory for
+    if (failure->what.empty()) failure->what = "out of memory";
+    if (failure->origin_text.empty()) failure->origin_text = short_text;
+  }
+  return failure;
+}
+
+/// In a handler.
+void Engine::describe_failure(Failure& failure, Task const& task, std::string const& remark) {
+  std::string what;
+  try {
+    throw;
+  } catch (std::exception const& error) {
+    what = error.what();
+  } catch (...) {
+    what = "an exception that is no std::exception";
+  }
+  what += remark;
+  if (failure.is_asked) what = "the program asked for it, and its body threw: " + what;
+  failure.what = std::move(what);
+  failure.origin_text = text_of(task, m_lock);
+}
+
+}  // namespace trellis::Impl
