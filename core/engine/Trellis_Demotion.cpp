@@ -140,10 +140,7 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
     std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
     guard = guard_of(task);
-    unfinished = task.unfinished.load(std::memory_order_acquire);
-    while (unfinished != 0 && !task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
-                                                                     std::memory_order_acq_rel)) {
-    }
+    unfinished = task.hold_back();
   }
   /// If it is pending it cannot start from here on.
   struct HeldUp {

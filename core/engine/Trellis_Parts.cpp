@@ -270,7 +270,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
     Kernel& kernel;
     Task& task;
     ~HeldUp() {
-      if (task.unfinished.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      if (!task.count_down()) return;
       Frame* const frame = Frame::of(kernel);
       kernel.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
     }

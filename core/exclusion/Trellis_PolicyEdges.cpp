@@ -48,8 +48,7 @@ void PolicyEdges::let_go(Told const& told) {
   Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
   for (Task* task : told.granted) m_kernel.push(*task, seat);
   for (Task* task : told.held)
-    if (task->unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      m_kernel.make_ready(*task, seat);
+    if (task->count_down()) m_kernel.make_ready(*task, seat);
   m_kernel.look_again();
 }
 
@@ -59,11 +58,7 @@ bool PolicyEdges::hold_back(Task& task, TaskId id) {
   if (task.live_id.load(std::memory_order_relaxed) != id) return false;
   Vector<Task*>& held = m_told.held;
   if (std::find(held.begin(), held.end(), &task) != held.end()) return true;
-  std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
-  while (unfinished != 0 && !task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
-                                                                   std::memory_order_acq_rel)) {
-  }
-  if (unfinished == 0) return false;
+  if (task.hold_back() == 0) return false;
   held.push_back(&task);
   return true;
 }

@@ -83,14 +83,12 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   if (!keeps_body) m_destructors.destroy_body(task, seat);  // before the successors go on
   run_over(task, seat, state, row);
 
-  task.lock.lock();
-  task.prefetch_successors();
-  give_up_exclusive(task, seat);
-  if (failure != nullptr) [[unlikely]]
-    m_policy_edges.stops_failure(task.id, seat.spared);
-  task.live_id.store(0, std::memory_order_release);
-  bool const has_waiter = task.has_waiter;
-  task.lock.unlock();
+  bool const has_waiter = task.end_life([&]() __attribute__((always_inline)) {
+    task.prefetch_successors();
+    give_up_exclusive(task, seat);
+    if (failure != nullptr) [[unlikely]]
+      m_policy_edges.stops_failure(task.id, seat.spared);
+  });
   m_cancellation.forget(task.id);
 
   Vector<Task*>& ready = seat.ready;

@@ -87,9 +87,9 @@ class FewIds {
 [[gnu::always_inline]] inline bool make_wait(LiveAccess before, Task& task, bool on_device,
                                              AsyncStreams& streams, std::int32_t& edges) {
   Task& other = *before.task;
-  if (other.live_id.load(std::memory_order_acquire) != before.id) return false;
+  if (!other.is_live(before.id)) return false;
   std::lock_guard const lock(other.lock);
-  if (other.live_id.load(std::memory_order_relaxed) != before.id) return false;
+  if (!other.is_live_locked(before.id)) return false;
   if (on_device && DeviceTasks::trigger_between(other, task) == Trigger::launch) {
     task.device_predecessors.push_back({&other, before.id});
     if (other.launched) return true;

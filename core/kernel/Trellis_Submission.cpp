@@ -290,8 +290,7 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
 /// The task cannot start, nor its cell be reused, before this takes off what it began with.
 void Submission::publish(Task& task, std::int32_t rest, Frame* frame) {
   m_kernel.events().changed(task, TaskState::pending);
-  if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
-    m_kernel.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
+  if (task.count_down(rest)) m_kernel.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
 }
 
 /// Without locks. While it waits the thread is counted, for StallReport.

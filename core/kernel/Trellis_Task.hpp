@@ -184,6 +184,41 @@ struct alignas(64) Task {
   /// body began, see Events.
   mutable std::uint64_t launched_ns = 0;
 
+  // What the invariants above are about; see also `trigger`.
+  /// False: the task is complete, and the calling thread happens after its body.
+  [[nodiscard]] bool is_live(TaskId known) const {
+    return live_id.load(std::memory_order_acquire) == known;
+  }
+  /// Requires the lock, under which it stays so.
+  [[nodiscard]] bool is_live_locked(TaskId known) const {
+    return live_id.load(std::memory_order_relaxed) == known;
+  }
+  /// From here on the task is complete, and the list of successors belongs to the calling thread.
+  /// `before()` is called under the lock. Returns whether a thread sleeps until the task is complete.
+  template <class F>
+  [[gnu::always_inline]] bool end_life(F const& before) {
+    lock.lock();
+    before();
+    live_id.store(0, std::memory_order_release);
+    bool const is_awaited = has_waiter;
+    lock.unlock();
+    return is_awaited;
+  }
+  /// Takes edges off the count. True: nothing is left, so the task is ready.
+  [[nodiscard]] bool count_down(std::int32_t edges = 1) {
+    return unfinished.fetch_sub(edges, std::memory_order_acq_rel) == edges;
+  }
+  /// Adds an edge that the caller counts down again, so the task cannot start meanwhile. Requires
+  /// the lock, under which the task has been found live. Returns the edges before; 0: it is ready,
+  /// or has started, and is not held back.
+  [[nodiscard]] std::int32_t hold_back() {
+    std::int32_t edges = unfinished.load(std::memory_order_acquire);
+    while (edges != 0 &&
+           !unfinished.compare_exchange_weak(edges, edges + 1, std::memory_order_acq_rel)) {
+    }
+    return edges;
+  }
+
   /// The lines that whoever submits or runs it is going to touch.
   void prefetch() const {
     prefetch_to_write(this);
@@ -331,8 +366,7 @@ void inherit(Task& task, FailurePtr const& failure);
 /// Takes an edge off a task's count, see Task. `ready` gets the task when that was the last.
 inline void trigger(Task& successor, FailurePtr const& failure, Vector<Task*>& ready) {
   if (failure != nullptr) inherit(successor, failure);
-  if (successor.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    ready.push_back(&successor);
+  if (successor.count_down()) ready.push_back(&successor);
 }
 
 }  // namespace trellis::Impl

@@ -18,8 +18,13 @@ namespace {
 // another core may be idle: the kernel finds a core for a thread that it wakes, not for one that has
 // yielded. Who has somebody to ask does not go to sleep for long, and what it asks for may need this
 // core, such as another rank.
+#if defined(TRELLIS_IMPL_MODEL)  // it has to be seen in each way that threads may follow each other
+constexpr int spins_before_yield = 1;
+constexpr int spins_before_sleep = 1;
+#else
 constexpr int spins_before_yield = 200;
 constexpr int spins_before_sleep = 230;
+#endif
 constexpr int pauses_of_a_yield = 8;  // about
 // In a row, however many look for a task: about a microsecond.
 constexpr int most_pauses = 32;
