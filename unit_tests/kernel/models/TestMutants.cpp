@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Do the models need the orders that the library has? Each atomic operation of the library that a
+// model reaches is weakened, in each way there is, and then some model has to fail.
+#include "Prove.hpp"
+
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trellis::model {
+namespace {
+
+constexpr int relaxed = 0;
+constexpr int acquire = 2;
+constexpr int release = 3;
+constexpr int acq_rel = 4;
+constexpr int seq_cst = 5;
+
+/// Quick ones first.
+std::vector<Model const*> const& models() {
+  static std::vector<Model const*> const all{&one_before_one,
+                                             &two_before_one,
+                                             &two_behind_one,
+                                             &held_back,
+                                             &added_edge,
+                                             &read_without_lock,
+                                             &stale_pointer,
+                                             &body_and_two_parts,
+                                             &parts_of_parts,
+                                             &part_on_thread_of_body,
+                                             &cells_come_back,
+                                             &chains_of_cells,
+                                             &kept_bodies,
+                                             &engine_outlives_users,
+                                             &one_thread_tries,
+                                             &two_threads_lock_twice,
+                                             &thief_and_owner,
+                                             &two_thieves,
+                                             &deque_seen_or_sleeper_seen,
+                                             &queue_seen_or_sleeper_seen,
+                                             &main_queue_is_seen,
+                                             &policy_seen_or_sleeper_seen,
+                                             &first_task_of_a_seat_is_seen,
+                                             &urgent_seen_or_sleeper_seen,
+                                             &priority_seen_or_sleeper_seen,
+                                             &last_cell,
+                                             &waiter_is_told,
+                                             &one_worker_one_task,
+                                             &two_guests_follow_each_other,
+                                             &true_for_sleeper,
+                                             &true_for_worker,
+                                             &true_for_body,
+                                             &thread_leaves,
+                                             &two_workers_are_needed,
+                                             &one_worker_two_kept_tasks,
+                                             &worker_starts_another,
+                                             &waiting_thread_runs_tasks,
+                                             &task_leaves_its_place,
+                                             &body_begins_to_wait,
+                                             &one_worker_two_tasks};
+  return all;
+}
+
+std::vector<int> weaker(Site const& site) {
+  bool const reads = site.operation != "store";
+  bool const writes = site.operation != "load";
+  switch (site.order) {
+    case seq_cst:
+      return {reads && writes ? acq_rel : reads ? acquire : release, relaxed};
+    case acq_rel:
+      return {acquire, release};
+    case acquire:
+    case release:
+      return {relaxed};
+    default:
+      return {};
+  }
+}
+
+/// A weaker order that no model misses.
+struct Unneeded {
+  std::string_view file;
+  std::string_view code;
+  std::string_view why;
+  int to = -1;  ///< -1: all weaker orders
+};
+
+constexpr std::string_view under_mutex =
+    "it is read and written under the mutex as well, before a thread sleeps";
+constexpr std::string_view counts_up =
+    "a thread that sees too few searchers wakes one more than it need";
+constexpr std::string_view counts_down =
+    "a thread that sees too many sleepers, or tasks, looks once more than it need";
+
+constexpr Unneeded unneeded[] = {
+    {"SpinLock.hpp", "m_locked.exchange(true",
+     "a thread that gets the lock happens after all that had it, so `acquire` is enough for "
+     "TaskDeque",
+     acq_rel},
+    {"GraphControl.hpp", "generation.load",
+     "a thread that reads a later engine happens after this"},
+    {"KeptBodies.hpp", "empty() const", "`take` acquires"},
+    {"KeptBodies.hpp", "take()", "no thread reads what the taker has done before", acquire},
+    {"Task.hpp", "edges = unfinished.load",
+     "the thread that ends the count acquires what comes with it"},
+    {"Task.hpp", "compare_exchange_weak(edges",
+     "it goes on with the release sequence, and the thread counts down again"},
+    {"TaskQueue.hpp", "m_size.fetch_sub", counts_down},
+    {"Workers.cpp", "m_stopping", under_mutex},
+    {"Workers.cpp", "m_asleep_waiting.fetch_sub", counts_down},
+    {"Workers.cpp", "m_searching.fetch_add", counts_up},
+    {"Workers.cpp",
+     "may_run = ", "`add_permit` before it is sequentially consistent, which is enough"},
+    {"Workers.cpp", "in_use", "`enter` and `leave` take the mutex; `set_threads` relies on it"},
+};
+
+Unneeded const* unneeded_at(Site const& site, int to) {
+  for (Unneeded const& each : unneeded)
+    if (site.file.ends_with(each.file) && site.code.find(each.code) != std::string::npos &&
+        (each.to == -1 || each.to == to))
+      return &each;
+  return nullptr;
+}
+
+struct Mutant {
+  Site site;
+  int to;
+  std::vector<Model const*> models;  ///< that reach the site
+
+  [[nodiscard]] std::string text() const {
+    return site.file.substr(site.file.rfind('/') + 1) + ':' + std::to_string(site.line) + ' ' +
+           site.operation + ", " + std::string(order_name(site.order)) + " -> " +
+           std::string(order_name(to)) + ": " + site.code;
+  }
+  /// The name of the model that finds it, or nothing.
+  [[nodiscard]] std::string_view find() const {
+    Mutation const mutation(site, to);
+    for (Model const* model : models) {
+      Bounds bounds = model->bounds;
+      bounds.executions = 20'000;
+      if (!explore(model->program, bounds).failure.empty()) return model->name;
+    }
+    return {};
+  }
+};
+
+/// Clang does not let the checker see each access to a local variable, nor each line.
+bool knows_lines() {
+#if defined(__clang__)
+  return false;
+#else
+  return true;
+#endif
+}
+
+std::vector<Mutant> mutants() {
+  std::map<Site, std::vector<Model const*>> reached;
+  for (Model const* model : models()) {
+    Bounds bounds = model->bounds;
+    bounds.executions = 300;  // these have been in nearly all places
+    (void)explore(model->program, bounds);
+    for (Site const& site : reached_sites())
+      if (site.file.find("core/") != std::string::npos) reached[site].push_back(model);
+  }
+  std::vector<Mutant> mutants;
+  for (auto const& [site, by] : reached)
+    for (int const to : weaker(site)) mutants.push_back({site, to, by});
+  return mutants;
+}
+
+TEST(Mutants, ModelsFindEachOrderThatIsNeeded) {
+  if (!knows_lines()) GTEST_SKIP() << "only in a program that GCC has compiled";
+  int found = 0;
+  for (Mutant const& mutant : mutants()) {
+    if (unneeded_at(mutant.site, mutant.to) != nullptr) continue;
+    std::string_view const by = mutant.find();
+    EXPECT_FALSE(by.empty()) << mutant.text();
+    if (by.empty()) continue;
+    ++found;
+    std::cout << mutant.text().substr(0, 120) << "  [" << by << "]\n";
+  }
+  std::cout << found << " mutants found\n";
+  EXPECT_GE(found, 40);
+}
+
+// What these say of the lock, all at once.
+TEST(Mutants, ASpinLockNeedsNoMoreThanAcquire) {
+  for (Model const* model : models()) {
+    Bounds bounds = model->bounds;
+    bounds.executions = 2'000;
+    (void)explore(model->program, bounds);
+    std::vector<std::unique_ptr<Mutation>> weaker;
+    for (Site const& site : reached_sites())
+      if (site.file.ends_with("SpinLock.hpp") && site.operation == "exchange")
+        weaker.push_back(std::make_unique<Mutation>(site, acquire));
+    EXPECT_EQ(explore(model->program, bounds).failure, "") << model->name;
+  }
+}
+
+// It takes some minutes: run it when the list of orders that are not needed has changed.
+TEST(Mutants, DISABLED_OtherOrdersAreNotNeeded) {
+  if (!knows_lines()) GTEST_SKIP() << "only in a program that GCC has compiled";
+  for (Mutant const& mutant : mutants()) {
+    Unneeded const* const known = unneeded_at(mutant.site, mutant.to);
+    if (known == nullptr) continue;
+    std::string_view const by = mutant.find();
+    EXPECT_TRUE(by.empty()) << mutant.text() << " is found by: " << by;
+    std::cout << mutant.text().substr(0, 120) << "  (" << known->why << ")\n";
+  }
+}
+
+}  // namespace
+}  // namespace trellis::model
