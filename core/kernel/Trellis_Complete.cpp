@@ -48,7 +48,7 @@ Task* Engine::complete_part(Task& task, Seat& seat, TaskState state, int row) {
   return next;
 }
 
-/// All but those who come after the task.
+/// Tells the log of failures and the task's future; not the tasks that come after it.
 void Engine::tell_failure(Task& task, TaskState state, FailurePtr const& failure) {
   std::string text = short_text;
   try {
@@ -72,12 +72,12 @@ void Engine::hand_on_failure(Task& task, Seat& seat, FailurePtr const& failure) 
   seat.spared.clear();
 }
 
-/// Returns the task to run next on this seat, if the policy keeps one here.
+/// Returns the task that this thread is to run next, if the policy keeps one here.
 Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) [[unlikely]]
     tell_failure(task, state, failure);
-  // Above a task that waits nobody would destroy what is kept before that is over.
+  // Above a task that waits, no thread would destroy what is kept before that task is over.
   bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split &&
                           (task.runs_on_device() || Frame::top == nullptr);
   if (!keeps_body) m_destructors.destroy_body(task, seat);  // before the successors go on
@@ -138,7 +138,8 @@ Task* Engine::hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& se
   return ready.empty() ? nullptr : give_to_policy(ready, seat);
 }
 
-/// Of tasks that are ready, and may exclude whom they do, some go elsewhere than to the policy.
+/// All these tasks are ready and have their exclusive areas. Some of them go elsewhere than to the
+/// policy.
 Task* Engine::hand_over_each(Vector<Task*>& ready, Seat& seat) {
   std::size_t const count = ready.size();
   std::size_t kept = 0;

@@ -19,8 +19,8 @@ namespace {
 inline void take_entry(FoundEntries& found, std::size_t k, AccessRequest const& request,
                        AreaEntry& entry) {
   found.of[k] = &entry;
-  // Whether that task is done is asked in `connect`; by then its line has come from the worker that
-  // runs it.
+  // `connect` asks whether that task is done. By then its line has come from the worker that runs
+  // it.
   Mode const mode = request.mode;
   if (!entry.current.empty() && conflict(mode, entry.mode))
     prefetch_to_write(entry.current.back().task);
@@ -127,13 +127,15 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
         table.check_symmetric(*found.of[k], spec.accesses[k]);
 }
 
-/// Where somebody looks at the accesses before they are entered.
+/// For a graph that records, or a task with states or exclusive accesses: these are noted before
+/// the accesses are entered.
 void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
                                FoundEntries const& found, std::int32_t& edges) {
-  FewIds awaited, done;  // the record need not be told of each time and again
+  FewIds awaited, done;  // the record need not have each of them twice
   Heard heard;           // of the access that is entered
   auto const after_access = [&](LiveAccess before) {
-    // Of one that has demoted the record is told, whatever else there is between the two.
+    // The record gets each edge from a task that has demoted, whatever else there is between the
+    // two.
     if (before.task == nullptr) return order_after(before, task, EdgeReason::access, edges);
     if (heard.has_ended(before.id)) return false;
     if (awaited.contains(before.id)) return true;
@@ -169,7 +171,7 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
   bool any_live = false;
   Heard heard;
   auto const order_once = [&](LiveAccess before) __attribute__((always_inline)) {
-    assert(before.task != nullptr);  // nobody is recorded
+    assert(before.task != nullptr);  // the graph does not record
     assert(before.id < task.id || Pass::is_ticket(before.id));
     if (heard.has_ended(before.id)) return false;
     bool is_live = awaited.contains(before.id);
@@ -203,7 +205,7 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
 std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& region,
                                  FoundEntries const* found, Seat* seat) {
   std::int32_t edges = 0;
-  // Before there is any edge: who demotes in another region looks at it without our lock.
+  // Before there is any edge: a demotion in another region looks at it without this lock.
   for (TaskHandle const& before : spec.after) task.need_extras().after.push_back(before.id);
   if (found != nullptr) {
     if (m_recorder != nullptr || found->is_special) [[unlikely]]
@@ -281,7 +283,7 @@ void Submission::apply_rules(Task& task, Region& region,
   for (std::size_t r = 0; r < m_rules.size(); ++r) {
     TagRule const& rule = m_rules[r];
     if (rule.constraint == Constraint::exclusive) {
-      task.exclusive = true;  // it may exclude a task whose tag nobody has seen yet
+      task.exclusive = true;  // it may exclude a task whose tag is yet to come
       continue;
     }
     TagPtr value = rule.by_default;
@@ -310,14 +312,14 @@ void Submission::apply_rules(Task& task, Region& region,
   }
 }
 
-/// False when there is nobody to wait for: it has demoted what the two had in common, only the
-/// record knows.
+/// False when there is no task to wait for: it has demoted what the two had in common, and only the
+/// record knows it.
 bool Submission::record_edge(LiveAccess before, Task const& task, EdgeReason reason) {
   m_recorder->edge(before.id, task.id, reason, before.task == nullptr);
   return before.task != nullptr;
 }
 
-/// Makes `task` wait for another one. False when that is done and nobody need be ordered after it
+/// Makes `task` wait for another one. False when that is done and no task need be ordered after it
 /// any more.
 bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges,
                              Heard const& heard) {

@@ -44,7 +44,7 @@ struct Frame {
     return frame;
   }
 
-  /// The same for the graph of a task, whether it is there or not.
+  /// The innermost frame of a task's graph, whether that is there or not.
   static Frame* of(TaskHandle const& task) noexcept {
     Frame* frame = top;
     while (frame != nullptr && !frame->kernel.is_of(task)) frame = frame->outer;

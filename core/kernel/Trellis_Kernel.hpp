@@ -38,13 +38,13 @@ class Warnings;
 /// verbs and the features that its constructor names, and knows nothing else of the engine.
 /// `Engine` puts the kernel and its features together; so the verbs are defined there.
 ///
-/// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
-/// regions of parts (the inner one first), graph, task, exclusion, then any one of: failure log,
-/// recorder, workers, slab; and last a policy's queue. Threads that submit into two regions of
+/// LOCKS. A thread that holds one of these may take those behind it: waiting tasks, streams,
+/// regions of parts (the inner one first), graph, task, exclusion. Then comes one of failure log,
+/// recorder, workers and slab, and last a policy's queue. Threads that submit into two regions of
 /// parts share no lock and write no line of memory in common. User code runs under a lock in few
-/// places only: the copy or move of a functor into its task, a View's label, the comparison of
-/// access states and tags (regions and graph, exclusion), and the launch of an asynchronous task
-/// (streams).
+/// places. Under the locks of regions and graph, or of exclusion, these are the copy or move of a
+/// functor into its task, a View's label, and the comparison of access states and tags. Under the
+/// lock of the streams it is the launch of an asynchronous task.
 class Kernel {
  public:
   Kernel(Kernel const&) = delete;
@@ -151,9 +151,9 @@ class Kernel {
   Task* complete(Task& task, Seat& seat, TaskState state, int row);
   /// What every run ends with before its successors go on.
   void run_over(Task& task, Seat& seat, TaskState state, int row);
-  /// Then `seat.ready` has the tasks that have waited for its exclusive areas. Of a task that
-  /// others may demote under its lock, in which it stops being live: what it has until then, a
-  /// demotion from outside may change, and must not give it what no thread would release.
+  /// Then `seat.ready` has the tasks that have waited for its exclusive areas. It is called under
+  /// the task's lock, in the hold in which the task stops being live: until then a demotion from
+  /// outside may change what the task has, and must not give it what no thread would release.
   void give_up_exclusive(Task& task, Seat& seat);
   /// Gives tasks that a completion made ready to the policy; the first `granted` ones have been
   /// ready already and just got their exclusive areas. Returns the one to run next, if the policy

@@ -64,25 +64,24 @@ bool Engine::has_own(Seat const& seat) const {
 }
 
 /// FAIRNESS. A body may run again and again until something happens that another task does, or a
-/// device. So whatever the policy prefers, and whoever's queue it is in, everything else goes
-/// before a body that runs again, and these go in the order of arrival. On the other hand a body
-/// that does a bit at a time is not to wait for the end of all that others submit: after a few
-/// other tasks it has its turn. Nor is it, or a task of the main thread, to wait for the end of a
-/// chain: a thread that goes on with what the policy keeps asks after each task whether anything
-/// goes before that (`something_is_due`). And as tasks of the main thread may submit others of its
-/// own until some other task is over, that has its turn after a few.
+/// device. So every other task goes before a body that runs again, whatever the policy prefers and
+/// whatever queue the task is in. Bodies that run again go in the order of arrival. But a body that
+/// does a bit at a time must not wait for the end of all that others submit: after a few other
+/// tasks it has its turn. It must not wait for the end of a chain either, and nor must a task of
+/// the main thread. So a thread that goes on with what the policy keeps asks after each task
+/// whether anything goes before that (`something_is_due`). Tasks of the main thread may submit
+/// others of its own until some other task is over. So another task has its turn after a few.
 ///
 /// A section that has had to wait for what comes before it has a thread that waits for it, and does
-/// nothing else. So it goes before what the policy has, in whose queue it would be the last. As
-/// there is no end of sections where threads fork them again and again until some other task is
-/// over, that has its turn after a few.
+/// nothing else. So it goes before what the policy has, where it would be the last. Threads may
+/// fork sections again and again until some other task is over. So that has its turn after a few.
 ///
-/// No wake-up is lost (see Workers): a section is in `m_awaited` before `push_kept` asks who is to
-/// be woken, and a thread that goes to sleep asks `has_task`, which looks there, after it has given
-/// its permit back; both are sequentially consistent. A relaxed look that misses one here is made
-/// good for by that.
+/// No wake-up is lost (see Workers). A section is in `m_awaited` before `push_kept` looks for a
+/// thread to wake. A thread that goes to sleep gives its permit back, and then asks `has_task`,
+/// which looks there. Both are sequentially consistent. That makes good for a relaxed look here
+/// that misses one.
 ///
-/// Before all of that goes what is over later than its body: much may wait for it. A thread that
+/// Before all of that goes what is over later than its body, as much may wait for it. A thread that
 /// has found no task asks functions below anyway.
 Task* Engine::pop(Seat& seat) {
   m_polling.launch_offered(seat);
@@ -134,7 +133,7 @@ Task* Engine::pop_awaited(Seat& seat) {
   return task != nullptr ? task : m_awaited.pop();
 }
 
-/// And what no other thread may run.
+/// A thread that waits takes what it wants, and what no other thread may run.
 Task* Engine::pop_for_waiting(Seat& seat) {
   if (Task* const task = pop_wanted(seat, *seat.wants)) return task;
   return pop_own(seat);
@@ -152,7 +151,7 @@ Task* Engine::complete_said(Seat& seat) {
     any = true;
   }
   if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, next);
-  // As for devices: nobody else may look at what these have made true.
+  // As for devices: no other thread may look at what these have made true.
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   return next;
 }

@@ -26,17 +26,17 @@ namespace trellis::Impl {
 /// Completion counts as a part.
 ///
 /// INVARIANT. The sum of the two counts is `body` while the body runs, and one more for each
-/// unfinished part. `m_own` belongs to the thread that runs the body, which counts there what it
-/// submits, and what it runs above the body while that waits: where nobody else takes part, nothing
-/// is counted with locked instructions. A part is added while the body or another part is
+/// unfinished part. `m_own` belongs to the thread that runs the body. That thread counts there what
+/// it submits, and what it runs above the body while the body waits. Where no other thread takes
+/// part, no locked instruction counts. A part is added while the body or another part is
 /// unfinished, so before the sum can be 0. While the body runs, the two counts drift apart: by one
 /// for each part that one of them begins and the other ends. As a body cannot have `body` parts in
 /// all its life, `m_others` is not 0 before its end joins them. All decrements of it are
-/// acquire-release, and the body's thread reads it with acquire order: whoever finds that nothing
-/// is left happens after the body and all parts, and completes the task.
+/// acquire-release, and the body's thread reads it with acquire order. So the thread that finds
+/// that nothing is left happens after the body and all parts. It completes the task.
 class OpenParts {
  public:
-  /// As it was when it was made; `parts` that nobody has begun to run.
+  /// As it was when it was made, with so many `parts` that no thread has begun to run.
   void renew(std::uint64_t parts = 0) {
     m_others.store(body + parts, std::memory_order_relaxed);
     m_own = 0;
@@ -76,14 +76,14 @@ class OpenParts {
 };
 
 /// Tasks that are ordered among themselves: those of a graph, the parts that one task was split
-/// into, or those that a plan runs in rounds. Tasks of two regions have no edges by access: what
+/// into, or those that a plan runs in rounds. Tasks of two regions have no edges by access. What
 /// the parts of a task touch lies within what the task declared, so the edges of the task itself
-/// keep its parts apart from everybody else.
+/// keep its parts apart from all other tasks.
 ///
 /// INVARIANT (locks). A region of parts is guarded by the `parts_lock` of its owner, all others by
 /// the lock of the graph; when the graph is recorded, has rules, or runs serially, submission takes
-/// that in addition. `kind` and `owner` are set before there are tasks. Of two locks that one
-/// thread holds, that of the inner region is taken first, and that of the graph last.
+/// that in addition. `kind` and `owner` are set before there are tasks. A thread that holds two of
+/// these locks has taken that of the inner region first, and that of the graph last.
 ///
 /// A region of parts is given back, under the lock, when its owner is complete.
 struct Region {
@@ -98,14 +98,14 @@ struct Region {
   Vector<TaskId> recorded;         ///< tasks since then; only when the graph records
   TaskId relinked = 0;  ///< the newest task that was there when a pending one demoted, see Relink
 
-  /// Of one rule: the tasks with one value of the tag.
+  /// The tasks with one value of a rule's tag.
   struct TagClass {
     TagPtr value;
     Vector<LiveAccess> tasks;
   };
   Vector<Vector<TagClass>> classes;  ///< by rule
 
-  // Of a task's parts only.
+  // Only a region of parts uses these.
   Vector<LiveAccess> parts;  ///< may hold some that are done
   Vector<Area> local;        ///< what the owner made itself, and its parts may use freely
   AreaPlaces places_of_local;
@@ -116,13 +116,13 @@ struct Region {
   Relaxed<bool> shrinks{false};
   std::unique_ptr<Shrinking> shrinking;  ///< how it does that
   bool is_planned = false;               ///< the parts' order is that of a pass before, see Pass
-  /// Where it is planned: by which the scheduling policy knows that pass, with the parts'
-  /// `node.index`; 0: it does not want to.
+  /// The scheduling policy knows the pass by this number, and a part by its `node.index`. 0: the
+  /// region is not planned, or the policy does not ask for passes.
   std::uint64_t plan_number = 0;
   bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending
-  TaskId held_from = 0;          ///< that is, those from this one on; see Sections
+  TaskId held_from = 0;          ///< the first part that waits so; see Sections
   bool has_completions = false;  ///< the owner's body has made some
-  std::atomic<int> open_completions{0};     ///< for who wants to know
+  std::atomic<int> open_completions{0};     ///< for messages
   TaskState owner_state = TaskState::done;  ///< how the owner's body ended
   int owner_row = -1;
 
@@ -163,9 +163,9 @@ inline void put_into(Task& task, Region& region) {
   task.region_kind = region.kind;
 }
 
-/// Holds the lock of a task's parts. On a thread of the user's that begins to submit it throws, as
-/// the lock of the graph does, when that thread submits to the graph already; `nested`: below
-/// another lock of the graph's; `first_while_quiet`: in a `Quiet` that is there for longer.
+/// Holds the lock of a task's parts. A thread of the user's that submits to the graph already gets
+/// an error, as from the lock of the graph. `nested`: below another lock of the graph's.
+/// `first_while_quiet`: in a `Quiet` that is there for longer.
 class PartsHold {
  public:
   enum How { first, nested, first_while_quiet };
@@ -190,9 +190,10 @@ class PartsHold {
   bool const m_is_quiet;  ///< by itself
 };
 
-/// Holds what guards a region, and the lock of the graph below it: nobody submits to the region,
-/// and nothing that its tasks access gets another name. The thread must not hold the lock of this
-/// region, but may hold that of a region within it. `owner`: of parts; else null, see `guard_of`.
+/// Holds what guards a region, and the lock of the graph below it. Meanwhile no task is submitted
+/// to the region, and nothing that its tasks access gets another name. The thread must not hold the
+/// lock of this region, but may hold that of a region within it. `owner`: of parts; else null, see
+/// `guard_of`.
 class RegionHold {
  public:
   RegionHold(Task* owner, SubmissionLock& graph) {
@@ -216,8 +217,9 @@ class RegionHold {
   return task.region != nullptr ? task.region->owner : nullptr;
 }
 
-/// The same, but of a recorded task the replay that is under way; null when there is none.
+/// The replay of a recorded task that is under way; null: there is none.
 [[nodiscard]] Task* replay_of(Task const& task);
+/// The owner, or for a recorded task the replay.
 [[nodiscard]] inline Task* whole_of(Task const& task) {
   return task.is_recorded() ? replay_of(task) : owner_of(task);
 }

@@ -104,8 +104,8 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
       state = run_wide(task, seat);
     }
   } else {
-    // What refined it, or launched it on a thread that has no seat, or the policy that has been
-    // told of it, threw.
+    // The function that refined it threw, or its launch on a thread that runs no tasks, or the
+    // policy.
     if (task.failure->origin == task.id && !task.failure->is_asked) state = TaskState::failed;
     if (task.is_split) m_parts.start_parts(task, seat);
   }
@@ -113,7 +113,8 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
                        : complete(task, seat, state, seat.number);
 }
 
-/// What is put aside meanwhile is destroyed when the task is over.
+/// Objects of the user's whose destruction is deferred meanwhile are destroyed when the task is
+/// over.
 Task* Engine::run_quietly(Task& task, Seat& seat) {
   ++t_quiet_locks;
   Task* next = run_one(task, seat);

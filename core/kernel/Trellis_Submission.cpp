@@ -54,8 +54,8 @@ Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& mai
   m_root.kind = RegionKind::graph;
 }
 
-/// As `publish`, for a task that nobody has a handle of yet. Without edges no other thread changes
-/// its count.
+/// As `publish`, for a task whose handle no other thread has yet. Without edges no other thread
+/// changes its count.
 inline void Submission::publish_new(Task& task, std::int32_t rest, Frame* frame) {
   if (rest != Task::being_submitted) return publish(task, rest, frame);
   m_kernel.events().changed(task, TaskState::pending);
@@ -160,7 +160,7 @@ TaskHandle Submission::submit_root(TaskSpec&& spec, Frame* frame) {
 TaskHandle Submission::run_at_once(TaskSpec& spec) {
   has_news();
   TaskHandle const task = admit_and_publish(spec, nullptr);
-  if (ProgressSource::is_calling(&m_kernel)) return task;  // whoever calls the function runs it
+  if (ProgressSource::is_calling(&m_kernel)) return task;  // the caller of the function runs it
   // What is over later than its body, and what comes after it, may need what the program does next.
   auto const all_done = [&] { return m_kernel.all_done(); };
   auto const only_open = [&] { return m_kernel.has_only_open_completions(); };
@@ -169,9 +169,9 @@ TaskHandle Submission::run_at_once(TaskSpec& spec) {
   return task;
 }
 
-/// Is it time to look for kept bodies? It is every 16 tasks. But a look takes a line away from each
-/// thread that runs tasks, so there is none where no body has been one to be kept for long. The
-/// graph's lock is held.
+/// Is it time to look for bodies whose destruction is deferred? It is every 16 tasks. But a look
+/// takes a line away from each thread that runs tasks. So there is none where no body has been of
+/// that kind for long. The graph's lock is held.
 inline bool Submission::is_time_for_kept() const {
   std::uint64_t const now = m_submitted.load(std::memory_order_relaxed);
   return now % (KeptTasks::most / 2) == 0 && now < m_kept_until;
@@ -204,7 +204,7 @@ inline Submission::Admitted Submission::admit_root(TaskSpec& spec, Frame const* 
   return admit_behind(spec, frame);
 }
 
-/// The same, behind what the call names.
+/// Admits a task that is a part of none behind what the call names.
 Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame) {
   std::vector<TaskHandle> resolved;
   if (!spec.after.empty()) m_plans.resolve_after(spec, resolved);
@@ -240,9 +240,9 @@ TaskHandle Submission::submit_part(TaskSpec& spec, Frame* frame) {
   return m_kernel.handle_of(admitted.task, id);
 }
 
-/// A task whose edges might close a circle of waits: a part that names tasks to come after, or any
-/// task that the policy is told of, before it can start, and may add edges to. Until its edges are
-/// there no task may begin to wait for what they would make hopeless.
+/// A task whose edges might close a circle of waits. That is a part that names tasks to come after,
+/// or any task where the policy sees each one before it can start, and may add edges. Until its
+/// edges are there no task may begin to wait for what they would make hopeless.
 TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   bool const is_part = spec.parent.task != nullptr;
   std::optional<Quiet> until_published(std::in_place);
@@ -307,12 +307,12 @@ void Submission::wait_for_room(Until const& until) {
   m_waiting.wait_outside(until);
 }
 
-/// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there
-/// are tasks to run, then with most of it free, so that a thread that is at the cap all the time
-/// seldom changes between submitting and running: at each change a worker goes to sleep or is
-/// woken, and the kernel may put it in the place of one that is in the middle of a task. But when
-/// there is nothing to run, or bodies poll, so that there always is, any room is enough: what those
-/// in flight wait for may be what this thread does next.
+/// Returns with the lock held and fewer tasks in flight than the cap. When the cap was reached and
+/// there are tasks to run, most of it is free on return. So a thread that is at the cap all the
+/// time seldom changes between submitting and running. At each change a worker goes to sleep or is
+/// woken, and the system may put it in the place of one that is in the middle of a task. But when
+/// there is nothing to run, any room is enough: what the tasks in flight wait for may be what this
+/// thread does next. The same holds when bodies poll, as then there always is something to run.
 void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
   constexpr std::uint64_t looked_ahead = 64;  // then parts are counted, too
   std::uint64_t const cap = *m_kernel.options().in_flight;
@@ -412,8 +412,8 @@ Task& Submission::make_task(TaskSpec& spec) {
 }
 
 /// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
-/// cannot start before it is published. The lock of the region is held, and that of the graph where
-/// there is no seat.
+/// cannot start before it is published. The lock of the region is held. `seat`: the thread's own
+/// counts and cells serve; null: the lock of the graph is held, too.
 Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame const* frame,
                                        Seat* seat) {
   Reserve::require();

@@ -58,7 +58,7 @@ class Submission {
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
-  // Of tasks that are not counted by the seat of the thread that submits them.
+  // The tasks that the graph counts. A thread that submits parts may count them itself.
   [[nodiscard]] std::uint64_t submitted() const {
     return m_submitted.load(std::memory_order_acquire);
   }
@@ -72,7 +72,7 @@ class Submission {
   /// So many ids in a row, for runs of recorded tasks. Returns the one before them. The graph's
   /// lock is held.
   TaskId take_ids(std::uint64_t count) { return m_all_ids.take_row(m_ids, count); }
-  /// Of the next task of the root region. The graph's lock is held.
+  /// The id of the next task of the root region. The graph's lock is held.
   [[nodiscard]] TaskId next_id() { return m_all_ids.peek(m_ids, m_root.newest); }
   TaskId take_id() {
     m_root.newest = next_id();
@@ -85,7 +85,7 @@ class Submission {
                       std::memory_order_release);
   }
 
-  /// Of a thread that submits, outside of all tasks of this graph. It holds no lock.
+  /// Called by a thread that submits, outside of all tasks of this graph. It holds no lock.
   void has_news() { m_workers.submits(); }
   // In those from make_room on the lock of the region is held.
   void publish(Task& task, std::int32_t rest, Frame* frame);
@@ -148,7 +148,7 @@ class Submission {
   TaskSlab& m_slab;
   FailureLog& m_failures;
   Recorder* const m_recorder;  ///< null: does not record
-  Warnings* const m_warnings;  ///< null: nobody asks for warnings
+  Warnings* const m_warnings;  ///< null: the program asks for no warnings
   DeviceTasks& m_device_tasks;
   MainQueue& m_main;
   Workers& m_workers;
@@ -163,16 +163,16 @@ class Submission {
   bool const m_serial;
   std::deque<TagRule> m_rules;  ///< does not change once there are tasks
 
-  // Apart from what those who submit parts only read.
+  // On other lines than what a thread that submits parts only reads.
   alignas(64) TaskIds m_all_ids;
   alignas(64) Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
-  // Of tasks that are not counted by the seat of the thread that submits them; written under
-  // m_submission.
+  // The tasks that the graph counts, see above; written under m_submission.
   std::atomic<std::uint64_t> m_submitted{0};
   std::atomic<std::uint64_t> m_edges{0};
   TaskIds::Block m_ids;            ///< guarded by m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: of m_submitted; there is room below
-  /// Guarded by m_submission: until when there are looks for kept bodies, of m_submitted.
+  /// Guarded by m_submission: up to this m_submitted there are looks for bodies whose destruction
+  /// is deferred.
   std::uint64_t m_kept_until = 0;
   static constexpr std::uint64_t long_for_kept = 1 << 16;  ///< tasks; the default cap is lower
   std::atomic<int> m_waiting_for_room{0};

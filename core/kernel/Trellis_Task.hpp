@@ -64,33 +64,33 @@ struct TaskExtras : NewFromReserve {
   Vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
 };
 
-/// A node of both graphs while it is in flight. Tasks live in a slab and are reused; memory of a
-/// task is never returned before its graph ends, so a stale pointer may always be read. `live_id`
-/// tells whether it is stale:
+/// A node of both graphs while it is in flight. Tasks live in a slab, and their cells are reused.
+/// Memory of a task is never returned before its graph ends, so any thread may read a stale
+/// pointer. `live_id` tells whether it is stale:
 ///
-/// INVARIANT. `live_id == id` from submission until the task is complete, and never again (ids are
-/// not reused). It changes to 0 under `lock`, after the body's effects, with release order. Whoever
-/// reads another value than the id it knows, with acquire order, happens after the body: the cell's
-/// next owner is set up by a thread that took the cell from the free list, which itself happens
-/// after completion. Successors are only added under `lock` while `live_id == id`; after that the
-/// list belongs to the completing thread.
+/// INVARIANT. `live_id == id` from submission until the task is complete, and never again, as ids
+/// are not reused. It changes to 0 under `lock`, after the body's effects, with release order. A
+/// thread that reads another value than the id it knows, with acquire order, happens after the
+/// body. For the cell's next task is set up by a thread that took the cell from the free list, and
+/// taking it happens after completion. Successors are only added under `lock` while
+/// `live_id == id`. After that the list belongs to the completing thread.
 ///
-/// INVARIANT (successors). Who is in the list is still to be triggered by this task. So it is
-/// pending, its count cannot reach 0 before, and the pointer is not stale, whoever reads it under
-/// `lock`, or completes the task. A device task that is launched triggers those that wait for the
-/// launch alone; it takes them out under the same hold of `lock` in which it sets `launched`, for
-/// from then on they may be launched, complete and reused before it is complete itself. Later ones
-/// of that kind are not added. (A recorded task keeps its list for all its runs: its successors are
-/// not reused while the plan is there.) What a device task remembers of those before it,
-/// `device_predecessors`, may be stale, and is only used after a look at `live_id`.
+/// INVARIANT (successors). A task in the list is still to be triggered by this task. So it is
+/// pending, its count cannot reach 0 before, and the pointer is not stale for a thread that reads
+/// it under `lock` or completes this task. A device task that is launched triggers the tasks that
+/// wait for the launch alone. It takes them out under the same hold of `lock` in which it sets
+/// `launched`: from then on they may be launched, complete and reused before it is complete itself.
+/// Later ones of that kind are not added. (A recorded task keeps its list for all its runs, as its
+/// successors are not reused while the plan is there.) The list of tasks that come before a device
+/// task, `device_predecessors`, may have stale ones. It is only used after a look at `live_id`.
 ///
-/// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`, which
-/// submission takes off at its end together with adding the number of edges, so it cannot reach 0
-/// before. (A task without edges has it set to 0 then: nobody else counts it down.) All decrements
-/// are acquire-release: the thread that brings it to 0 happens after every predecessor and after
-/// the submission. While it is not 0 the task cannot start, and another edge may be added under the
-/// lock of its region by adding 1, if the count is known not to reach 0 meanwhile (or with a
-/// compare-and-swap that never starts from 0).
+/// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`.
+/// Submission takes that off at its end and adds the number of edges in the same step, so the count
+/// cannot reach 0 before. (In a task without edges it is set to 0 then, as no other thread counts
+/// it down.) All decrements are acquire-release: the thread that brings it to 0 happens after every
+/// predecessor and after the submission. While it is not 0 the task cannot start. Meanwhile another
+/// edge may be added under the lock of its region by adding 1. The count must be known not to reach
+/// 0 until then, or a compare-and-swap that never starts from 0 adds it.
 struct alignas(64) Task {
   Task();
   ~Task();
@@ -121,10 +121,10 @@ struct alignas(64) Task {
   Task* next = nullptr;           ///< free list; of a fusable task, see FusionPool
   FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
-  TaskMarks marks;          ///< nobody writes any of them once there are others that look
+  TaskMarks marks;          ///< none is written once other threads may look
   bool keeps_body = false;  ///< its body is destroyed later, see KeptBodies
-  /// It may exclude others: it has an exclusive access, or a rule asks for it. This, the region and
-  /// its kind may be looked at by whoever looks for live tasks of one region; see Waiters.
+  /// It may exclude others: it has an exclusive access, or a rule asks for it. A search for live
+  /// tasks of one region looks at this, at the region and at its kind; see Waiters.
   Relaxed<bool> exclusive{false};
   // Read when a task is reused, so in the line of `next`, which has been read by then.
   Relaxed<RegionKind> region_kind{RegionKind::graph};  ///< of `region`; `rounds`: `node` is used
@@ -147,18 +147,17 @@ struct alignas(64) Task {
   std::atomic<TaskId> ticket{0};      ///< in the handle of a task that was collected, see Pass
   std::atomic<TaskId> ticket_for{0};  ///< the id that this task got then
   /// Its own parts: set and taken under `parts_lock`, or by the graph under its own lock (a plan's,
-  /// and a pass's before it is published). So whoever looks at it without knowing that the task
-  /// runs holds both.
+  /// and a pass's before it is published). So a thread that does not know whether the task runs
+  /// holds both while it looks.
   RegionPtr inner;
   /// Guards `inner` and all that is in it, see Region. It is here and not there, as memory of a
-  /// task outlives the task: who has a stale pointer may take the lock, and then sees that it is
-  /// stale.
+  /// task outlives the task: a thread with a stale pointer may take the lock, and then sees that
+  /// the pointer is stale.
   SpinLock parts_lock;
   std::unique_ptr<TaskExtras> extras;
   PlanNode node;
-  /// Of the plan that the task has been recorded in last: its `owner`, see PlanState. It is set
-  /// before the task's `live_id` can be seen, and read by threads that know nothing of the plan's
-  /// end.
+  /// The `owner` of the plan that the task has been recorded in last, see PlanState. It is set
+  /// before the task's `live_id` can be seen. Threads that know nothing of the plan's end read it.
   std::atomic<Task*> plan_owner{nullptr};
   TaskId run_id = 0;                 ///< of a recorded task: of its next or current run
   std::size_t body_alignment = 0;    ///< of a body on the heap
@@ -171,7 +170,7 @@ struct alignas(64) Task {
     TaskId id;
   };
   Vector<DevicePredecessor> device_predecessors;
-  /// Of a fusable task of the host: where its batch goes, see FusionPool; else null.
+  /// A fusable task of the host has here where its batch goes, see FusionPool; others have null.
   DeviceAdapter* deployed = nullptr;
   std::uint64_t bytes = 0;  ///< that it accesses, about
   // Last line: what the launches of its successors look at.
@@ -194,7 +193,8 @@ struct alignas(64) Task {
     return live_id.load(std::memory_order_relaxed) == known;
   }
   /// From here on the task is complete, and the list of successors belongs to the calling thread.
-  /// `before()` is called under the lock. Returns whether a thread sleeps until the task is complete.
+  /// `before()` is called under the lock. Returns whether a thread sleeps until the task is
+  /// complete.
   template <class F>
   [[gnu::always_inline]] bool end_life(F const& before) {
     lock.lock();
@@ -219,7 +219,7 @@ struct alignas(64) Task {
     return edges;
   }
 
-  /// The lines that whoever submits or runs it is going to touch.
+  /// Fetches the lines that the thread that submits or runs it is going to touch.
   void prefetch() const {
     prefetch_to_write(this);
     prefetch_to_write(&ops);
@@ -233,7 +233,7 @@ struct alignas(64) Task {
         successor_count < inline_successors ? successor_count : inline_successors;
     for (std::uint32_t k = 0; k < inline_ones; ++k) prefetch_to_write(successors[k]);
   }
-  /// The same for whoever launches it.
+  /// Fetches those that a launch touches, too.
   void prefetch_to_launch() const {
     prefetch();
     prefetch_to_write(&device_predecessors);
@@ -253,7 +253,7 @@ struct alignas(64) Task {
     return space != nullptr ? space->device() : nullptr;
   }
   [[nodiscard]] bool runs_on_device() const { return device() != nullptr; }
-  /// The same, or its batch does. Of a ready task, for whoever has it.
+  /// It runs on a device, or its batch does. The task is ready, and the calling thread has it.
   [[nodiscard]] bool goes_to_device() const {
     return runs_on_device() || (marks.is_fusable && deployed != nullptr);
   }
@@ -360,7 +360,7 @@ struct alignas(64) Task {
 /// Gives a task the failure of one before it, or of a part of it. Its own is in the end that of the
 /// first in order of submission, whatever finished first.
 void inherit(Task& task, FailurePtr const& failure);
-/// Of a task whose body has returned, and whose parts are over.
+/// The state that a task ends with whose body has returned, and whose parts are over.
 [[nodiscard]] TaskState state_of_whole(Task const& task);
 
 /// Takes an edge off a task's count, see Task. `ready` gets the task when that was the last.

@@ -12,9 +12,9 @@ namespace trellis::Impl {
 /// The ids of a graph's tasks. Threads take them in blocks, so that two of them that submit into
 /// different regions share no line of memory for it.
 ///
-/// INVARIANT. Each id is given to one task. Within a region ids grow in the order of submission,
-/// and an id is larger than those of the tasks that are named in `after`, and of the task whose
-/// body submits: a thread asks for one above these, and takes a new block where its own has none. A
+/// INVARIANT. Each id is given to one task. Within a region ids grow in the order of submission. An
+/// id is larger than those of the tasks that are named in `after`, and than that of the task whose
+/// body submits. A thread asks for one above these, and takes a new block where its own has none. A
 /// new block is above all that have been taken.
 class TaskIds {
  public:
@@ -23,7 +23,8 @@ class TaskIds {
     TaskId end = 1;
   };
 
-  /// `dense`: without gaps, for records and the serial order; whoever asks holds the graph's lock.
+  /// `dense`: without gaps, for records and the serial order. Then the caller holds the graph's
+  /// lock.
   explicit TaskIds(bool dense) : m_block_size(dense ? 1 : 64) {}
 
   /// The next id of a block, which belongs to the caller, above another id. It has been given when

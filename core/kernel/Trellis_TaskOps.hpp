@@ -36,8 +36,8 @@ struct TaskOps {
   /// What destroying the body is: nothing; code of ours alone; or code of the user's as well.
   enum class End : unsigned char { nothing, plain, of_user };
   End end = End::of_user;
-  /// The body is a functor that Kokkos copies as it likes, and destroying it is not nothing: nobody
-  /// relies on when that happens, so it may come after the task is done. See KeptBodies.
+  /// The body is a functor that Kokkos copies as it likes, and destroying it is not nothing. No
+  /// program relies on when that happens, so it may come after the task is done. See KeptBodies.
   bool may_be_kept = false;
 
   /// It may be held back and run as one with others of its kind. Null: it is not fusable.

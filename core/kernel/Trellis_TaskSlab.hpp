@@ -54,7 +54,7 @@ class TaskSlab {
   [[nodiscard]] Task* take_kept();
   [[nodiscard]] static Chain cut(Task*& list);
 
-  Task* m_available = nullptr;                      ///< for who has the graph's lock
+  Task* m_available = nullptr;                      ///< under the graph's lock
   alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole: no ABA
   mutable SpinLock m_lock;
   Task* m_kept = nullptr;  ///< guarded by m_lock: for chains

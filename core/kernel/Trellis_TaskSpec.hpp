@@ -46,9 +46,9 @@ struct TaskSpec : TaskMarks {
   std::span<TagPtr const> tags;
   TaskHandle parent{};  ///< a running task that the new one becomes a part of; null: of none
   int priority = 0;
-  NumberClaim* number = nullptr;  ///< that is told of the task; null: it gets none
+  NumberClaim* number = nullptr;  ///< gets the handle of the task; null: the task has no number
   PlanState* replays = nullptr;   ///< the body is a ReplayBody of this
-  int stream = -1;                ///< of `instance`; the engine's
+  int stream = -1;                ///< of `instance`; the engine sets it
 };
 
 }  // namespace trellis::Impl

@@ -14,8 +14,9 @@
 namespace trellis::Impl {
 
 /// `task "name" (#id, file:line) [pattern; write "x", read "y" [2, 5) x [0, 8)]`, the areas as
-/// `name_of` says them. Of thousands of accesses only some, first those that share a byte with
-/// `about`, if that is given. Requires the lock of its region, see RegionHold.
+/// `name_of` says them. Where there are thousands of accesses it has only some of them, and first
+/// those that share a byte with `about`, if that is given. Requires the lock of its region, see
+/// RegionHold.
 [[nodiscard]] std::string describe(Task const& task, Area const* about = nullptr);
 /// As `describe`, but a short text where there is no memory: a failure is reported all the same.
 [[nodiscard]] std::string describe_or_short(Task const& task) noexcept;
@@ -29,10 +30,10 @@ namespace trellis::Impl {
 /// Calls `f` with the task, which stays as it is meanwhile; false: it is complete. No lock of the
 /// graph's may be held.
 bool look_at(LiveAccess const& asked, SubmissionLock& graph, FunctionRef<void(Task const&)> f);
-/// Of one that may be: then it is its number.
+/// The description of a task that may be complete; then it is the task's number.
 [[nodiscard]] std::string text_of(LiveAccess const& asked, SubmissionLock& graph);
-/// The same with other words for one that is not complete. They are found under its lock and that
-/// of its region.
+/// For a task that is not complete it is what `text` says, which is called under the task's lock
+/// and that of its region.
 [[nodiscard]] std::string text_of(LiveAccess const& asked, SubmissionLock& graph,
                                   FunctionRef<std::string(Task const&)> text);
 

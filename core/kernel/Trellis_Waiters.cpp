@@ -7,7 +7,7 @@
 
 #include <unordered_set>
 
-/// Who cannot be complete before whom.
+/// Which task cannot be complete before which.
 namespace trellis::Impl {
 
 void Waiters::remove(Waiter const& waiter) {
@@ -32,7 +32,7 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
   {
     std::lock_guard const lock(from.task->lock);
     if (from.task->live_id.load(std::memory_order_relaxed) != from.id) return;
-    // Under the lock who is in the list is still to be triggered, so its id is what it is.
+    // Under the lock a task in the list is still to be triggered, so its id does not change.
     from.task->for_each_successor([&](Task* successor) {
       if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0)
         next.push_back({successor, id});
@@ -62,12 +62,13 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
   for_each_excluded(from, guard, f);
 }
 
-/// A task has its exclusive areas until it is complete, whoever else of its region needs them.
+/// A task has its exclusive areas until it is complete, whatever other task of its region needs
+/// them.
 ///
-/// With the lock of the region nobody is being submitted to it, and no task of it gives up what it
-/// has. Who is live under its own lock cannot become complete. So a task that is live then, and of
-/// this region, stays as it is while it is compared. That holds for both: the holder may have lost
-/// what made it wait for somebody, and run.
+/// While a thread has the lock of the region, no task is submitted to it, and no task of it gives
+/// up what it has. A task that is live under its own lock cannot become complete. So a task that is
+/// live then, and of this region, stays as it is while it is compared. That holds for both: the
+/// holder may have lost what made it wait, and run.
 ///
 /// Two locks of tasks are held at the same time in no other place, and here under the mutex.
 template <class F>

@@ -19,8 +19,8 @@ class TaskSlab;
 /// an error.
 ///
 /// INVARIANT. A task is added under the mutex, under which it has been found that it closes no
-/// circle. Edges to a new task hold up nobody; those that a part gets by `after(...)` do, so they
-/// are added under the mutex as well. So of two threads that would close a circle together, the
+/// circle. Edges to a new task hold up no other task. Those that a part gets by `after(...)` do, so
+/// they are added under the mutex as well. So where two threads would close a circle together, the
 /// second one finds it.
 class Waiters {
  public:

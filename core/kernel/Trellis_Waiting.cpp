@@ -110,8 +110,8 @@ void Waiting::wait_on_no_task(TaskHandle const& handle) {
   wait_outside({[&] { return m_kernel.is_done(handle); }});
 }
 
-/// The thread may be in a task of another graph, above one of this graph that waits: in that graph
-/// it gives its permits back, too, for a task there may need them before this wait can end.
+/// The thread may be in a task of another graph, above one of this graph that waits. It gives its
+/// permits back in that graph, too, for a task there may need them before this wait can end.
 class Waiting::AbsenceElsewhere {
  public:
   [[gnu::always_inline]] explicit AbsenceElsewhere(Kernel const& kernel) {
@@ -134,7 +134,7 @@ class Waiting::AbsenceElsewhere {
 
 /// Waits outside of this graph's tasks, and runs some meanwhile; but not on the stack of another
 /// graph's task, which could not go on before the one above it is over, whatever that waits for.
-/// The main thread does all the same, as nobody else may run the tasks that are bound to it.
+/// The main thread does it there, too, as no other thread may run the tasks that are bound to it.
 void Waiting::wait_outside(Until const& until) {
   refuse_in_progress_function();
   if (m_serial) return wait_serially(until);
@@ -214,9 +214,9 @@ void Waiting::wait_serially(Until const& until) {
   run_serially(until);
 }
 
-/// See SerialTurn. The longer it has waited, the longer it sleeps, see Polling::nap. What
-/// `rather_than_sleep` says is asked while the thread has the turn: another thread that has it is in
-/// the middle of a task, which is not ready any more, nor complete.
+/// See SerialTurn. The longer it has waited, the longer it sleeps, see Polling::nap. The thread asks
+/// `rather_than_sleep` while it has the turn: another thread that has it is in the middle of a
+/// task, which is not ready any more, nor complete.
 void Waiting::run_serially(Until const& until) {
   auto since = std::chrono::steady_clock::now();
   auto const done = [&] { return until.done() || m_kernel.has_only_open_completions(); };
@@ -240,8 +240,8 @@ void Waiting::run_serially(Until const& until) {
   }
 }
 
-/// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
-/// one asks for the rest.
+/// See Holding. The thread has no more than one task in hand that has passed on a device. Another
+/// thread asks for the rest.
 [[gnu::always_inline]] inline void Waiting::let_go_what_is_held(Seat& seat) {
   m_polling.stop(seat);
   for (Task** held : seat.holding)
@@ -278,8 +278,8 @@ inline bool Waiting::may_run_above(Frame const& frame) const {
 /// for is complete, and when what has been run above it is over. As only tasks are run there
 /// without which the first cannot be, the second asks for nothing more: no wait can hang that did
 /// not without. So it is for any number of them on top of each other. A body that runs again is not
-/// run there: it may do so until a task has run that the wait does not need. Of a batch the first
-/// one alone is.
+/// run there: it may do so until a task has run that the wait does not need. Only the first task of
+/// a batch is run there.
 template <class Needed, class Done>
 [[gnu::always_inline]] inline bool Waiting::run_needed(Frame& frame, Needed const& needed,
                                                        Done const& done) {
@@ -298,7 +298,7 @@ template <class Needed, class Done>
   }
 }
 
-/// The same, and tries again for a while: those that are left run elsewhere, or are not ready.
+/// As `run_needed`, and tries again for a while, as what is left runs elsewhere or is not ready.
 template <class Needed, class Done>
 bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const& done) {
   // In all about what it takes to put a thread to sleep and wake another; the policy looks through
@@ -338,9 +338,9 @@ inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, Section
   if (!run_needed(frame, leads_to_part, done)) wait_long(frame, handle);
 }
 
-/// A section that nobody can have begun. A part of the task that waits, which itself need not wait
-/// for anything, is run here at once: its wait is one that cannot be hopeless. Any other one may be
-/// begun by others when the wait is known to whoever looks for circles.
+/// Waits for a section that no thread can have begun. A part of the task that waits, which itself
+/// need not wait for anything, is run here at once, as that wait cannot be hopeless. Other threads
+/// may begin any other one when the search for circles knows of the wait.
 void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_part,
                          Sections::Gate& gate) {
   Task& task = *handle.task;
@@ -362,7 +362,7 @@ void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
     if (m_kernel.is_done(handle)) return;
     of_this = is_within(*handle.task, {&frame.task, frame.task.id});
   }
-  // Whoever looks for a circle knows anyway that this task cannot be complete before its parts are.
+  // The search for circles knows anyway that this task cannot be complete before its parts are.
   if (of_this && run_needed_for(frame, handle)) return;
   sleep_inside(frame, handle);
 }
@@ -395,7 +395,7 @@ void Waiting::require_may_wait() const {
   if (frame != nullptr && frame->is_launch()) refuse_while_launched(*frame);
 }
 
-/// Outside of tasks the thread runs the section and its parts, and of other tasks those alone that
+/// Outside of tasks the thread runs the section and its parts. It runs no other task but those that
 /// no other thread may run: any other one might take longer than the section, or wait for what the
 /// program does after it. When it finds none it sleeps, and its place is for another thread.
 void Waiting::wait_for_section(TaskHandle const& asked, Sections::Gate& gate) {
@@ -513,7 +513,7 @@ bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
   return run_needed(frame, needed, [&] { return m_kernel.is_done(handle); });
 }
 
-/// The rest of `wait_long`: others have what the wait needs, or nobody has it yet.
+/// The rest of `wait_long`: other threads have what the wait needs, or no thread has it yet.
 void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate) {
   SleepRecord const record(m_kernel.recorder(), frame);
   auto const done = [&] { return m_kernel.is_done(handle); };
@@ -579,8 +579,8 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     m_polling.stop(frame.seat);
     return;
   }
-  /// Lets others pass who would wait behind those that wait for this task, or for one that it is a
-  /// part of.
+  /// Some tasks wait for this task, or for one that it is a part of. Other tasks that would wait
+  /// behind those are let pass.
   struct SleepingHolder {
     Waiting& waiting;
     Vector<Task*> holders;
@@ -607,8 +607,8 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
   auto look_again = first_without_look;
   while (!done()) {
     std::uint64_t const seen = m_main.epoch();
-    // Of those bound to the main thread only what the wait needs is run: others might themselves
-    // wait for a task on this stack. What is needed changes with each waiter.
+    // Only what the wait needs is run of the tasks that are bound to the main thread. Others might
+    // themselves wait for a task on this stack. What is needed changes with each waiter.
     auto const leads_there = [&](Task& task) { return leads_to(task, handle); };
     if (Task* const bound = frame.seat.is_main ? m_main.pop_wanted(leads_there) : nullptr) {
       if (bound->marks.goes_on && !std::exchange(is_first, false)) {
@@ -629,7 +629,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
       std::this_thread::yield();
       continue;
     }
-    // What comes before the awaited task may become ready on a thread that is stuck, see run_before.
+    // What comes before the awaited task may become ready on a stuck thread, see run_before.
     auto const until = std::chrono::steady_clock::now() + look_again;
     look_again = std::min(2 * look_again, longest_without_look);
     m_workers.block_until(
@@ -749,7 +749,7 @@ bool Waiting::leads_to(Task& task, TaskHandle const& awaited) {
 
 namespace {
 
-/// Whoever knows that a task is complete may look at what it has left.
+/// A thread that knows that a task is complete may look at what it has left.
 void note_look(Kernel& kernel) {
   if (Warnings* const warnings = kernel.warnings()) warnings->host_looks();
 }

@@ -63,8 +63,8 @@ class Waiting {
   [[nodiscard]] bool is_done_now(TaskHandle const& handle);
   /// The program knows that the task is complete; see FailureLog.
   void note_known(TaskHandle const& handle);
-  /// Is it done, and does it no longer matter to who names it? (It may have failed, and cancel
-  /// these.) A recorded task is not over before its plan is gone.
+  /// Is it done, and does it no longer matter to tasks that name it? (It may have failed, and
+  /// cancel these.) A recorded task is not over before its plan is gone.
   [[nodiscard]] bool is_over(TaskHandle const& handle) const;
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
@@ -75,7 +75,7 @@ class Waiting {
   /// By a thread that waits for another graph, see HelpedGraphs. It does not wait.
   void help();
   void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
-  /// The same where none of them is held, see Sections.
+  /// Waits for parts of which none is held, see Sections.
   void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// Throws where no wait of this thread is allowed, whatever it is for.
   void require_may_wait() const;
