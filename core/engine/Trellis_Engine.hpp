@@ -66,7 +66,7 @@ class Engine final : public Kernel, private TaskSource {
   ~Engine();
 
   /// Finishes everything, takes the engine out of its control, waits for threads that still use it,
-  /// stops its own, and prints failures that nobody has asked for. No calls afterwards.
+  /// stops its own, and prints failures that the program has not asked for. No calls afterwards.
   void close() noexcept;
   /// See TaskGraph.
   void set_threads(int workers, int threads_per_worker);
@@ -99,7 +99,7 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] Completions& completions() { return m_completions; }
 
  private:
-  friend class Kernel;  // whose verbs these are
+  friend class Kernel;  // its verbs are these
   void drop_objects(bool all);
 
   // From ready to done.
@@ -115,13 +115,14 @@ class Engine final : public Kernel, private TaskSource {
   }
   void launch(Task& task, Seat& seat) {
     m_device_tasks.launch(task, seat);
-    m_workers.ready_added();  // somebody has to ask the device how far it is
+    m_workers.ready_added();  // a thread has to ask the device how far it is
   }
   void run(Task* task, Seat& seat, Condition stop) override;
   Task* run_quietly(Task& task, Seat& seat);
-  /// The one completion. Each kind of region tells who has to know of a failure, then `run_over`,
-  /// then lets the successors go on by `trigger` and `hand_over`, and does what the kind is for:
-  /// gives the task back; counts the owner down; or sets the task up for its next round.
+  /// Completes a task, or a run of a recorded one. (Parts that were launched as one graph end in
+  /// PlanGraphs::end_parts.) Each kind of region tells the failure, calls `run_over`, and lets the
+  /// successors go on by `trigger` and `hand_over`. Then a task gives back its cell. A part counts
+  /// its owner down, too. A recorded task is set up for its next round.
   Task* complete(Task& task, Seat& seat, TaskState state, int row) {
     switch (task.region_kind) {
       case RegionKind::graph:
@@ -178,8 +179,7 @@ class Engine final : public Kernel, private TaskSource {
 
   [[nodiscard]] bool has_task(Seat const& seat) const;
 
-  // From ready to done.
-  /// From the policy.
+  /// It has a queue of its own, not the policy's.
   [[nodiscard]] bool is_kept(Task const& task) const {
     return (task.marks.main_thread || task.marks.goes_on || task.marks.is_section) && !m_serial;
   }
@@ -201,7 +201,7 @@ class Engine final : public Kernel, private TaskSource {
            !m_awaited.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_first()) ||
            is_time_for_rest(seat);
   }
-  /// Those that run again, as far as this thread may run them.
+  /// Is a body that runs again ready that this thread may run?
   [[nodiscard]] bool any_rest(Seat const& seat) const {
     return !m_rests.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_rests());
   }

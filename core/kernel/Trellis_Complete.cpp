@@ -151,7 +151,7 @@ Task* Engine::hand_over_each(Vector<Task*>& ready, Seat& seat) {
     else if (m_device_tasks.launches_here(task))
       to_launch.push_back(&task);
     else
-      ready[kept++] = &task;  // before those that have been looked at
+      ready[kept++] = &task;  // this place has been read already
   };
   for (std::size_t k = 0; k < count;) {
     std::size_t const first = k;
@@ -165,7 +165,7 @@ Task* Engine::hand_over_each(Vector<Task*>& ready, Seat& seat) {
   Task* next = nullptr;
   if (!ready.empty()) next = give_to_policy(ready, seat);
   if (any_held) m_fusion.tell();
-  // After the others have gone to where they are found; `ready` may be used again.
+  // Now the others can be found, and `ready` may be used again.
   if (!to_launch.empty()) {
     m_device_tasks.order_launches(to_launch);
     for (Task* task : to_launch) m_device_tasks.launch(*task, seat);

@@ -14,7 +14,8 @@
 namespace trellis::Impl {
 
 /// A task whose body the calling thread runs, runs as one with others, launches on a device, or
-/// destroys. Frames nest when a thread that waits in one graph runs tasks of another.
+/// destroys. Frames nest when a thread that waits in a body, or runs a destructor, runs further
+/// tasks of this graph or of another one.
 struct Frame {
   enum class What { runs, fuses, launches, destroys };
   Frame(Kernel& in_kernel, Seat& on_seat, Task& its_task, What does = What::runs)

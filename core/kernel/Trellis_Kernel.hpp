@@ -39,9 +39,9 @@ class Warnings;
 /// `Engine` puts the kernel and its features together; so the verbs are defined there.
 ///
 /// LOCKS. A thread that holds one of these may take those behind it: waiting tasks, streams,
-/// regions of parts (the inner one first), graph, task, exclusion. Then comes one of failure log,
-/// recorder, workers and slab, and last a policy's queue. Threads that submit into two regions of
-/// parts share no lock and write no line of memory in common. User code runs under a lock in few
+/// regions of parts (the inner one first), graph, task, exclusion. Then comes one of plan, failure
+/// log, recorder, workers and slab, and last a policy's queue. Threads that submit into two regions
+/// of parts share no lock and write no line of memory in common. User code runs under a lock in few
 /// places. Under the locks of regions and graph, or of exclusion, these are the copy or move of a
 /// functor into its task, a View's label, and the comparison of access states and tags. Under the
 /// lock of the streams it is the launch of an asynchronous task.
@@ -97,7 +97,8 @@ class Kernel {
     bool const idle = owner->unfinished.load(std::memory_order_acquire) == 0;
     return idle || task.live_id.load(std::memory_order_acquire) != handle.id;
   }
-  /// The task that runs. It cannot become complete meanwhile if the calling thread runs its body.
+  /// Returns the task, and throws when it is complete. It cannot become complete meanwhile if the
+  /// calling thread runs its body.
   [[nodiscard]] static Task& require_live(TaskHandle const& self, char const* what) {
     if (is_done(self)) refuse_complete(self, what);
     return *self.task;
@@ -122,7 +123,8 @@ class Kernel {
   // --- Ready.
   /// `seat` is null on a thread that runs no tasks of this graph.
   void make_ready(Task& task, Seat* seat);
-  /// Gives a ready task to the policy.
+  /// Gives a ready task to the policy, or to the queue of its kind: of the main thread, of
+  /// sections, of bodies that run again.
   void push(Task& task, Seat* seat);
   /// A ready task, or the first of a batch, goes to the policy, or to its device.
   void dispatch(Task& task, Seat& seat);
@@ -151,9 +153,10 @@ class Kernel {
   Task* complete(Task& task, Seat& seat, TaskState state, int row);
   /// What every run ends with before its successors go on.
   void run_over(Task& task, Seat& seat, TaskState state, int row);
-  /// Then `seat.ready` has the tasks that have waited for its exclusive areas. It is called under
-  /// the task's lock, in the hold in which the task stops being live: until then a demotion from
-  /// outside may change what the task has, and must not give it what no thread would release.
+  /// Adds the tasks that have waited for its exclusive areas to `seat.ready`. Where the task ends,
+  /// this is called in `end_life`: until then a demotion from outside may change what the task has,
+  /// and must not give it what no thread would release. Recorded tasks are not demoted from
+  /// outside, so their runs need no lock.
   void give_up_exclusive(Task& task, Seat& seat);
   /// Gives tasks that a completion made ready to the policy; the first `granted` ones have been
   /// ready already and just got their exclusive areas. Returns the one to run next, if the policy

@@ -23,7 +23,8 @@ void Engine::make_ready(Task& task, Seat* seat) {
   launch(*released, here);
 }
 
-/// May this one run now, others excluded? Others may have their turn instead.
+/// Asks Exclusion for the task's areas, and pushes tasks that get their turn by that. False: it
+/// waits there.
 bool Engine::may_exclude(Task& task, Seat* seat) {
   Vector<Task*> others;
   bool const may_run = m_exclusion.acquire(task, others);
@@ -74,15 +75,16 @@ bool Engine::has_own(Seat const& seat) const {
 ///
 /// A section that has had to wait for what comes before it has a thread that waits for it, and does
 /// nothing else. So it goes before what the policy has, where it would be the last. Threads may
-/// fork sections again and again until some other task is over. So that has its turn after a few.
+/// fork sections again and again until some other task is over. So the policy's tasks have a turn
+/// after a few sections.
 ///
 /// No wake-up is lost (see Workers). A section is in `m_awaited` before `push_kept` looks for a
 /// thread to wake. A thread that goes to sleep gives its permit back, and then asks `has_task`,
-/// which looks there. Both are sequentially consistent. That makes good for a relaxed look here
-/// that misses one.
+/// which looks there. Both are sequentially consistent. So a relaxed look in `pop` may miss a
+/// section: `has_task` finds it before the thread sleeps.
 ///
-/// Before all of that goes what is over later than its body, as much may wait for it. A thread that
-/// has found no task asks functions below anyway.
+/// Tasks whose last Completion has been said go first, as much may wait for them. A thread that
+/// finds no task asks progress functions below.
 Task* Engine::pop(Seat& seat) {
   m_polling.launch_offered(seat);
   if (seat.wants != nullptr) [[unlikely]]
@@ -139,7 +141,8 @@ Task* Engine::pop_for_waiting(Seat& seat) {
   return pop_own(seat);
 }
 
-/// Completes tasks of which that has been said, until one of them has another one to run next.
+/// Completes tasks whose last Completion has been said, until one of them leaves a task to run
+/// next.
 Task* Engine::complete_said(Seat& seat) {
   ++t_quiet_locks;
   constexpr int most = 32;
@@ -151,7 +154,7 @@ Task* Engine::complete_said(Seat& seat) {
     any = true;
   }
   if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, next);
-  // As for devices: no other thread may look at what these have made true.
+  // As with devices, perhaps no other thread notices what these completions have made true.
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   return next;
 }

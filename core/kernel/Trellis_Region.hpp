@@ -91,7 +91,7 @@ struct Region {
       : table(tasks, failures, keep_all) {}
 
   RegionKind kind = RegionKind::parts;
-  Task* owner = nullptr;  ///< whose body it is; null: the graph's
+  Task* owner = nullptr;  ///< has these as parts, or is a plan's; null: the graph's
   AccessTable table;
   TaskId newest = 0;               ///< of the tasks so far; ids grow within a region
   LiveAccess barrier{nullptr, 0};  ///< the newest synchronizing task
@@ -112,7 +112,7 @@ struct Region {
   AreaPlaces places_of_declared;  ///< among the owner's accesses
   OpenParts open;
   /// The owner keeps only what its unfinished parts need. Set under the lock; see Shrinking for why
-  /// it may be read without.
+  /// it may be read without the lock.
   Relaxed<bool> shrinks{false};
   std::unique_ptr<Shrinking> shrinking;  ///< how it does that
   bool is_planned = false;               ///< the parts' order is that of a pass before, see Pass

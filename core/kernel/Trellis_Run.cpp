@@ -37,7 +37,7 @@ bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
   return !may_exclude(task, &seat);
 }
 
-/// Returns what it ends with, if it has no parts, or none that go on.
+/// Runs the body. Returns the state that the task ends with if no part is left.
 [[gnu::always_inline]] inline TaskState Engine::run_body(Task& task, Seat& seat) {
   TaskState state = TaskState::done;
   bool const refined = task.is_split;
@@ -62,8 +62,8 @@ bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
   return m_cancellation.reach(task) ? TaskState::cancelled : state;
 }
 
-/// With another number of threads than a worker has. A task that has been refined has no body, and
-/// takes none.
+/// Runs a task with another number of threads than a worker has. A task that has been refined has
+/// no body, and needs none.
 TaskState Engine::run_wide(Task& task, Seat& seat) {
   if (task.is_split) return run_body(task, seat);
   WideSpace const& space = *wide_space(task.space);
@@ -74,7 +74,7 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
     return TaskState::failed;
   }
   Workers::Gathered const gathered(m_workers, seat, space.permits());
-  // It may have taken long.
+  // Gathering may have taken long.
   return m_cancellation.reach(task) ? TaskState::cancelled : run_body(task, seat);
 }
 
@@ -84,7 +84,8 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
     if (Task* next = nullptr; m_fusion.run(task, seat, next)) return next;
   if (m_serial && task.exclusive && may_not_exclude_serially(task, seat)) return nullptr;
   if (replays_plan(task)) return m_plans.run_plan(task, seat);
-  // It may take long. Not above a task that waits: what is destroyed may wait for that one.
+  // The task may take long, so bodies that are kept are destroyed first. But not above a task that
+  // waits: a destructor may wait for that one.
   if (!task.keeps_body && !seat.kept.empty() && Frame::top == nullptr) {
     Task* in_hand = &task;
     {
@@ -104,8 +105,8 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
       state = run_wide(task, seat);
     }
   } else {
-    // The function that refined it threw, or its launch on a thread that runs no tasks, or the
-    // policy.
+    // The failure may be its own: the function that refined it threw, or its launch on a thread
+    // that runs no tasks, or the policy.
     if (task.failure->origin == task.id && !task.failure->is_asked) state = TaskState::failed;
     if (task.is_split) m_parts.start_parts(task, seat);
   }
@@ -134,7 +135,7 @@ std::shared_ptr<Failure> Kernel::current_failure(Task const& task, std::string c
     }
   }
   failure->cause = std::current_exception();
-  failure->is_asked = engine.m_cancellation.is_asked(task);  // its way to stop
+  failure->is_asked = engine.m_cancellation.is_asked(task);  // then this exception is how it stops
   try {
     engine.describe_failure(*failure, task, remark);
   } catch (std::bad_alloc const&) {  // what there is memory for
@@ -144,7 +145,7 @@ std::shared_ptr<Failure> Kernel::current_failure(Task const& task, std::string c
   return failure;
 }
 
-/// In a handler.
+/// Called in a handler.
 void Engine::describe_failure(Failure& failure, Task const& task, std::string const& remark) {
   std::string what;
   try {

@@ -104,7 +104,7 @@ TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
   return take(std::move(spec), frame);
 }
 
-/// What the call says is looked at before it counts: the task's own body may submit others.
+/// The warnings look at the call before the task is submitted, as its body may submit others.
 TaskHandle Submission::take_warned(TaskSpec&& spec, Frame* frame) {
   PlanRecording const* const recording = PlanRecording::of(m_kernel);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
@@ -156,7 +156,7 @@ TaskHandle Submission::submit_root(TaskSpec&& spec, Frame* frame) {
   return m_tells_policy ? submit_checked(spec, frame) : admit_and_publish(spec, frame);
 }
 
-/// Threads that submit take turns to run what they have submitted.
+/// In a serial graph: submits the task, and runs what can run. Threads take turns.
 TaskHandle Submission::run_at_once(TaskSpec& spec) {
   has_news();
   TaskHandle const task = admit_and_publish(spec, nullptr);

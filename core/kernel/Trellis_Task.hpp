@@ -34,7 +34,7 @@ struct AreaEntry;
 struct PlanState;
 struct Region;
 
-/// Ends a region, which is known elsewhere.
+/// Deletes a region, whose type is incomplete here.
 struct RegionDeleter {
   void operator()(Region* region) const noexcept;
 };
@@ -64,16 +64,18 @@ struct TaskExtras : NewFromReserve {
   Vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
 };
 
-/// A node of both graphs while it is in flight. Tasks live in a slab, and their cells are reused.
-/// Memory of a task is never returned before its graph ends, so any thread may read a stale
-/// pointer. `live_id` tells whether it is stale:
+/// A node of the dependency graph and of the scheduling graph while it is in flight. Tasks live in
+/// a slab, and their cells are reused. Memory of a task is never returned before its graph ends, so
+/// any thread may read a stale pointer. `live_id` tells whether it is stale:
 ///
 /// INVARIANT. `live_id == id` from submission until the task is complete, and never again, as ids
 /// are not reused. It changes to 0 under `lock`, after the body's effects, with release order. A
 /// thread that reads another value than the id it knows, with acquire order, happens after the
 /// body. For the cell's next task is set up by a thread that took the cell from the free list, and
 /// taking it happens after completion. Successors are only added under `lock` while
-/// `live_id == id`. After that the list belongs to the completing thread.
+/// `live_id == id`. After that the list belongs to the completing thread. (A recorded task is live
+/// as long as its plan, and a collected one has a ticket there until it is submitted; see PlanState
+/// and Pass.)
 ///
 /// INVARIANT (successors). A task in the list is still to be triggered by this task. So it is
 /// pending, its count cannot reach 0 before, and the pointer is not stale for a thread that reads
@@ -84,13 +86,13 @@ struct TaskExtras : NewFromReserve {
 /// successors are not reused while the plan is there.) The list of tasks that come before a device
 /// task, `device_predecessors`, may have stale ones. It is only used after a look at `live_id`.
 ///
-/// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`.
-/// Submission takes that off at its end and adds the number of edges in the same step, so the count
-/// cannot reach 0 before. (In a task without edges it is set to 0 then, as no other thread counts
-/// it down.) All decrements are acquire-release: the thread that brings it to 0 happens after every
-/// predecessor and after the submission. While it is not 0 the task cannot start. Meanwhile another
-/// edge may be added under the lock of its region by adding 1. The count must be known not to reach
-/// 0 until then, or a compare-and-swap that never starts from 0 adds it.
+/// INVARIANT (count). `unfinished` counts edges whose trigger has not fired. It starts at
+/// `being_submitted`. Submission takes that off at its end and adds the number of edges in the same
+/// step, so the count cannot reach 0 before. (In a task without edges it is set to 0 then, as no
+/// other thread counts it down.) All decrements are acquire-release: the thread that brings it to 0
+/// happens after every predecessor and after the submission. While it is not 0 the task cannot
+/// start. Meanwhile another edge may be added under the lock of its region by adding 1. The count
+/// must be known not to reach 0 until then, or a compare-and-swap that never starts from 0 adds it.
 struct alignas(64) Task {
   Task();
   ~Task();
@@ -118,7 +120,7 @@ struct alignas(64) Task {
   TaskOps const* ops = nullptr;   ///< a refinement of a pending task changes it under lock
   SpaceAdapter* space = nullptr;  ///< null: none
   void* body = nullptr;           ///< in `storage` or on the heap; null: freed
-  Task* next = nullptr;           ///< free list; of a fusable task, see FusionPool
+  Task* next = nullptr;           ///< in free lists, KeptBodies and FusionPool
   FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
   TaskMarks marks;          ///< none is written once other threads may look
@@ -164,7 +166,7 @@ struct alignas(64) Task {
   Vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
   Vector<TaskAccess> more_accesses;  ///< beyond the inline ones; keeps its capacity
 
-  // On a device only; those from `stream` on are guarded by the mutex of AsyncStreams.
+  // For devices; those from `stream` on are guarded by the mutex of AsyncStreams.
   struct DevicePredecessor {
     Task* task;
     TaskId id;
@@ -248,7 +250,8 @@ struct alignas(64) Task {
     for (std::uint32_t k = 0; k < access_count; ++k)
       f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
   }
-  /// That it is launched on, which is done before the task is; null: it runs on a host thread.
+  /// The device that it is launched on, which is done before the task is; null: a host thread runs
+  /// it.
   [[nodiscard]] DeviceAdapter* device() const {
     return space != nullptr ? space->device() : nullptr;
   }

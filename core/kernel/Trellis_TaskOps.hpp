@@ -43,7 +43,7 @@ struct TaskOps {
   /// It may be held back and run as one with others of its kind. Null: it is not fusable.
   FusionOps const* fusion = nullptr;
 
-  /// In how many others the section is whose body this is. Null: it is not the body of a section.
+  /// How many sections enclose this one. Null: it is not the body of a section.
   int (*section_depth)(void const* body) = nullptr;
 
   // For warnings.

@@ -11,7 +11,7 @@
 
 namespace trellis::Impl {
 
-/// Memory for tasks: grows by blocks, never shrinks, reuses the task freed last. `acquire` and
+/// Memory for tasks: grows by blocks, never shrinks, and reuses freed ones. `acquire` and
 /// `acquire_last_chain` are called by one thread at a time (under the graph's lock), the others by
 /// any.
 ///

@@ -32,7 +32,7 @@ class Waiters {
   Waiters(SubmissionLock& submission, TaskSlab& tasks, Exclusion& exclusion)
       : m_submission(submission), m_tasks(tasks), m_exclusion(exclusion) {}
 
-  /// The first of all locks; everything else here requires it.
+  /// The first of all locks; everything else here but `all` requires it.
   [[nodiscard]] QuietLock<std::mutex>& mutex() { return m_mutex; }
   void add(Waiter const& waiter) { m_waiters.push_back(waiter); }
   void remove(Waiter const& waiter);

@@ -214,8 +214,8 @@ void Waiting::wait_serially(Until const& until) {
   run_serially(until);
 }
 
-/// See SerialTurn. The longer it has waited, the longer it sleeps, see Polling::nap. The thread asks
-/// `rather_than_sleep` while it has the turn: another thread that has it is in the middle of a
+/// See SerialTurn. The longer it has waited, the longer it sleeps, see Polling::nap. The thread
+/// asks `rather_than_sleep` while it has the turn: another thread that has it is in the middle of a
 /// task, which is not ready any more, nor complete.
 void Waiting::run_serially(Until const& until) {
   auto since = std::chrono::steady_clock::now();
