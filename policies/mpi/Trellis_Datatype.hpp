@@ -55,7 +55,7 @@ namespace trellis::Impl {
 
 /// MPI's own datatype for a number; MPI_DATATYPE_NULL if it has none.
 template <class T>
-MPI_Datatype number_type() {
+MPI_Datatype mpi_number_type() {
   using std::is_same_v;
   if constexpr (is_same_v<T, char>) {
     return MPI_CHAR;
@@ -103,15 +103,15 @@ MPI_Datatype number_type() {
 
 /// Is it a complex number of Kokkos or of the standard library?
 template <class T>
-inline constexpr bool is_complex_number_v = false;
+inline constexpr bool is_mpi_complex_v = false;
 template <class T>
-inline constexpr bool is_complex_number_v<Kokkos::complex<T>> = std::is_floating_point_v<T>;
+inline constexpr bool is_mpi_complex_v<Kokkos::complex<T>> = std::is_floating_point_v<T>;
 template <class T>
-inline constexpr bool is_complex_number_v<std::complex<T>> = std::is_floating_point_v<T>;
+inline constexpr bool is_mpi_complex_v<std::complex<T>> = std::is_floating_point_v<T>;
 /// Does MPI have a datatype for this number?
 template <class T>
-inline constexpr bool is_number_v =
-    std::is_arithmetic_v<T> || std::is_same_v<T, std::byte> || is_complex_number_v<T>;
+inline constexpr bool is_mpi_number_v =
+    std::is_arithmetic_v<T> || std::is_same_v<T, std::byte> || is_mpi_complex_v<T>;
 
 /// Elements of a message: so many of this datatype for each value.
 struct WireType {
@@ -125,10 +125,10 @@ WireType wire_type() {
   using Number = typename Numbers::type;
   static_assert(std::is_trivially_copyable_v<T>,
                 "Trellis: an MPI task sends values that can be copied byte by byte");
-  if constexpr (is_number_v<Number>) {
+  if constexpr (is_mpi_number_v<Number>) {
     static_assert(sizeof(T) == Numbers::count * sizeof(Number),
                   "Trellis: NumbersOf<T> says how many numbers a value consists of, without gaps");
-    return {number_type<Number>(), Numbers::count};
+    return {mpi_number_type<Number>(), Numbers::count};
   } else {
     return {MPI_BYTE, static_cast<int>(sizeof(T))};
   }

@@ -145,9 +145,9 @@ MPI_Op own_operator_of_mpi() {
       std::is_arithmetic_v<Number> && !is_same_v<Number, bool> && !is_same_v<Number, char>;
   constexpr bool is_integer = std::is_integral_v<Number> && is_real;
   constexpr bool is_logical = is_same_v<Number, bool> || is_integer;
-  if constexpr (is_same_v<Op, Sum> && (is_real || is_complex_number_v<Number>))
+  if constexpr (is_same_v<Op, Sum> && (is_real || is_mpi_complex_v<Number>))
     return MPI_SUM;
-  else if constexpr (is_same_v<Op, Prod> && (is_real || is_complex_number_v<Number>))
+  else if constexpr (is_same_v<Op, Prod> && (is_real || is_mpi_complex_v<Number>))
     return MPI_PROD;
   else if constexpr (is_same_v<Op, Min> && is_real)
     return MPI_MIN;
@@ -219,7 +219,7 @@ WireReduction wire_reduction() {
                   "for the values of the View");
     if constexpr (has_meaning) {
       if (MPI_Op const own = own_operator_of_mpi<Op, T>(); own != MPI_OP_NULL)
-        return {number_type<T>(), 1, own};
+        return {mpi_number_type<T>(), 1, own};
       static MPI_Op const made = make_operator(&apply_operator<Op, T>, is_commutative<Op>());
       return {datatype_of_bytes(static_cast<int>(sizeof(T))), 1, made};
     } else {
