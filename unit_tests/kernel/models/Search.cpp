@@ -479,6 +479,15 @@ int Search::execute_other(Thread& thread, Step& step, Event& event, int option) 
 
 // --- what is tried -------------------------------------------------------------------------------
 
+/// Does the first step, of another thread, take the lock that the second one takes?
+static bool takes_the_same(Step const& first, Step const& second) {
+  if (second.awaits)
+    return is_atomic(first.kind) && first.kind != Kind::load && first.kind != Kind::store &&
+           first.variable == second.variable && !first.has_failed;
+  bool const takes = takes_mutex(first.kind) && (first.kind != Kind::try_lock || first.succeeds);
+  return takes && first.object >= 0 && first.object == second.object;
+}
+
 /// Notes what the step, which is the last one of the execution, comes after. Where it could come
 /// before another step, and that makes a difference, that is to be tried.
 void Search::order_behind(Event& event, Thread const& thread) {
@@ -496,6 +505,10 @@ void Search::order_behind(Event& event, Thread const& thread) {
     before[place_of(written.thread)] = static_cast<std::uint16_t>(event.from);
     if (!event.step.awaits) join(known, before);
   }
+  // A step that takes a lock could have come before the last one that took it, whatever has come
+  // between the two: until the lock is given back the step is blocked, and comes before nothing.
+  bool is_blocked_by_takes =
+      event.step.awaits || event.step.kind == Kind::lock || event.step.kind == Kind::wake;
   for (std::size_t k = m_events.size(); k-- > 0;) {
     Event const& other = m_events[k];
     if (other.thread == event.thread) continue;
@@ -503,7 +516,11 @@ void Search::order_behind(Event& event, Thread const& thread) {
       if (keeps_order(other.step, event.step)) join(event.before, other.before);
       continue;
     }
-    if (m_bounds.reduces && k >= known[place_of(other.thread)] && differs(other.step, event.step))
+    bool const is_last_take = is_blocked_by_takes && takes_the_same(other.step, event.step);
+    if (is_last_take) is_blocked_by_takes = false;
+    if (m_bounds.reduces &&
+        ((k >= known[place_of(other.thread)] && differs(other.step, event.step)) ||
+         (is_last_take && k >= needed[place_of(other.thread)])))
       turn_round(k, event, needed);
     if (!keeps_order(other.step, event.step)) continue;
     join(known, other.before);
@@ -538,10 +555,10 @@ void Search::turn_round(std::size_t index, Event const& event, Clock needed) {
     node.wanted |= bit(__builtin_ctz(useful));
     return;
   }
-  // What sleeps has been run first, but a load may yet read what has not been stored then.
-  bool const may_read_more = (may_be_first & bit(event.thread)) != 0 &&
-                             is_atomic(event.step.kind) && event.step.kind != Kind::store &&
-                             is_seq_cst(event.step);
+  // What sleeps has been run first, but a load may yet read what has not been stored then. And a
+  // sequentially consistent step may sleep that is no first one, for it may differ from a step in
+  // between that it does not need.
+  bool const may_read_more = (may_be_first & bit(event.thread)) != 0 && is_seq_cst(event.step);
   if ((may_be_first & node.may_run) == 0 || may_read_more) node.wanted |= node.useful;
 }
 

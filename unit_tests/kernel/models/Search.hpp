@@ -88,10 +88,13 @@ struct Step {
 ///   have another label. If it waits for a lock, it comes behind what gives the lock back.) Nothing
 ///   in `v` orders the two, so `turn_round` is called. It looks at the part of `v` that `e` needs
 ///   in any case, and wants a first step of that. If none can run at the node, all threads are
-///   tried. Such a step is a first one of `w`, so the claim follows as above. There is one
-///   exception: the thread of `e` may be tried while `e` reads a store of `v`. Then this thread
-///   takes the place of `t`, and that store, or a step before it, takes the place of `e`. This
-///   ends, as `w` is finite.
+///   tried. Such a step is a first one of `w`, so the claim follows as above, but for two cases.
+///   The thread of `e` may be tried while `e` reads a store of `v`. Then this thread takes the
+///   place of `t`, and that store, or a step before it, takes the place of `e`. This ends, as `w`
+///   is finite. And a sequentially consistent `e` may differ from a step of `v` that it does not
+///   need, so it is no first one. Where it sleeps at the node, all threads are tried.
+/// - A step that is blocked at a lock may differ from steps in between, and yet comes before none
+///   of them. So it is turned round with the last step that took the lock as well.
 ///
 /// LOOPS THAT WAIT. A thread that has gone twice round a loop of loads, in which it yields, and has
 /// seen the same stores, has looked in vain: it ends there. What it would find in a later round it

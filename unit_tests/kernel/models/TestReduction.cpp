@@ -220,6 +220,50 @@ void compare(std::uint64_t count, std::size_t threads, std::size_t least, std::s
             << deadlocks << " others have a deadlock\n";
 }
 
+/// A store that sleeps differs from a step that it does not need.
+TEST(Reduction, SeesStepsThatSleepAndAreNoFirstOnes) {
+  auto const program = [] {
+    std::atomic<int> x{0}, y{0};
+    int seen[2] = {};
+    std::thread first([&] {
+      y.store(1, std::memory_order_relaxed);
+      seen[0] = x.load(std::memory_order_relaxed);
+    });
+    std::thread second([&] {
+      (void)y.load(std::memory_order_relaxed);
+      seen[1] = x.load(std::memory_order_seq_cst);
+    });
+    x.store(1, std::memory_order_seq_cst);
+    first.join();
+    second.join();
+    outcome(static_cast<std::uint64_t>(10 * seen[0] + seen[1]));
+  };
+  EXPECT_EQ(explore(program).outcomes, (std::set<std::uint64_t>{0, 1, 10, 11}));
+}
+
+/// A thread that is blocked at a lock could have had it first.
+TEST(Reduction, SeesWhichThreadHasALockFirst) {
+  auto const program = [] {
+    std::mutex mutex;
+    int order = 0;
+    std::thread other([&] {
+      std::lock_guard const lock(mutex);
+      order = 10 * order + 2;
+    });
+    {
+      std::lock_guard const lock(mutex);
+      order = 10 * order + 1;
+      std::thread tries([&] {
+        if (mutex.try_lock()) mutex.unlock();
+      });
+      tries.join();
+    }
+    other.join();
+    outcome(static_cast<std::uint64_t>(order));
+  };
+  EXPECT_EQ(explore(program).outcomes, (std::set<std::uint64_t>{12, 21}));
+}
+
 TEST(Reduction, TwoThreadsHaveTheSameOutcomes) {
   compare(16'000, 2, 2, 4);
 }
