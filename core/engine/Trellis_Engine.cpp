@@ -130,121 +130,95 @@ std::vector<std::string> Engine::rows() const {
 
 // --- the verbs of the kernel ---------------------------------------------------------------------
 
-namespace {
-
-Engine& whole(Kernel& kernel) {
-  return static_cast<Engine&>(kernel);
-}
-Engine const& whole(Kernel const& kernel) {
-  return static_cast<Engine const&>(kernel);
-}
-
-}  // namespace
-
 TaskHandle Kernel::settle_special(TaskHandle const& handle) {
-  return whole(*this).m_passes.settle(handle);
+  return engine_of(*this).m_passes.settle(handle);
 }
 std::uint64_t Kernel::submitted() const {
-  return whole(*this).submitted();
+  return engine_of(*this).submitted();
 }
 TaskHandle Kernel::submit(TaskSpec&& spec, Frame* frame) {
-  return whole(*this).m_submission.submit(std::move(spec), frame);
+  return engine_of(*this).m_submission.submit(std::move(spec), frame);
 }
 
-void Kernel::make_ready(Task& task, Seat* seat) {
-  whole(*this).make_ready(task, seat);
+void Kernel::close_parts(Task& task, Seat& seat) {
+  engine_of(*this).m_parts.close_region(task, seat);
 }
-void Kernel::push(Task& task, Seat* seat) {
-  whole(*this).push(task, seat);
+void Kernel::release_exclusive(Task& task, Seat& seat) {
+  engine_of(*this).m_exclusion.release(task, seat.ready);
 }
 void Kernel::dispatch(Task& task, Seat& seat) {
-  whole(*this).dispatch(task, seat);
+  engine_of(*this).dispatch(task, seat);
 }
 void Kernel::launch(Task& task, Seat& seat) {
-  whole(*this).launch(task, seat);
-}
-void Kernel::look_again() {
-  if (!m_policy->empty()) m_workers.ready_added();
+  engine_of(*this).launch(task, seat);
 }
 void Kernel::hinder(Task& task) {
   Vector<Task*> granted;
   for (Task* each = &task; each != nullptr; each = whole_of(*each)) {
-    if (each->exclusive) whole(*this).m_exclusion.hinder(*each, granted);
+    if (each->exclusive) engine_of(*this).m_exclusion.hinder(*each, granted);
   }
   for (Task* other : granted) push(*other, nullptr);
 }
 void Kernel::hinder_owners(Task const& part, Vector<Task*>& granted) {
   for (Task* task = owner_of(part); task != nullptr && !m_serial; task = whole_of(*task))
-    if (task->exclusive) whole(*this).m_exclusion.hinder(*task, granted);
+    if (task->exclusive) engine_of(*this).m_exclusion.hinder(*task, granted);
 }
 
 Seat& Kernel::own_seat() {
   if (Frame* const frame = Frame::of(*this)) return frame->seat;
   return m_workers.on_main_thread() ? m_workers.seat(0) : Workers::no_seat();
 }
-Task* Kernel::run_quietly(Task& task, Seat& seat) {
-  return whole(*this).run_quietly(task, seat);
-}
 void Kernel::run(Task* task, Seat& seat, Condition stop) {
-  whole(*this).run(task, seat, stop);
+  engine_of(*this).run(task, seat, stop);
 }
 Task* Kernel::complete(Task& task, Seat& seat, TaskState state, int row) {
-  return whole(*this).complete(task, seat, state, row);
-}
-void Kernel::run_over(Task& task, Seat& seat, TaskState state, int row) {
-  whole(*this).run_over(task, seat, state, row);
-}
-void Kernel::give_up_exclusive(Task& task, Seat& seat) {
-  whole(*this).give_up_exclusive(task, seat);
-}
-Task* Kernel::hand_over(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
-  return whole(*this).hand_over(ready, granted, seat);
+  return engine_of(*this).complete(task, seat, state, row);
 }
 
 void Kernel::wait_for(TaskHandle const& handle, Frame* frame) {
-  whole(*this).m_waiting.wait_for(handle, frame);
+  engine_of(*this).m_waiting.wait_for(handle, frame);
 }
 void Kernel::wait_outside(Until const& until) {
-  whole(*this).m_waiting.wait_outside(until);
+  engine_of(*this).m_waiting.wait_outside(until);
 }
 Task* Kernel::pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted) {
-  if (Task* const task = whole(*this).m_awaited.pop_wanted(wanted)) return task;
+  if (Task* const task = engine_of(*this).m_awaited.pop_wanted(wanted)) return task;
   return m_policy->pop_wanted(seat.number, [&](ReadyTask task) { return wanted(*task.impl()); })
       .impl();
 }
 Task* Kernel::pop_late(Seat& seat) {
-  Engine& engine = whole(*this);
+  Engine& engine = engine_of(*this);
   if (engine.m_polling.busy()) engine.m_polling.poll(seat, true);
   return engine.complete_said(seat);
 }
 bool Kernel::any_awaited() const {
-  return !whole(*this).m_awaited.empty(std::memory_order_relaxed);
+  return !engine_of(*this).m_awaited.empty(std::memory_order_relaxed);
 }
 bool Kernel::anyone_polls() const {
-  Engine const& engine = whole(*this);
+  Engine const& engine = engine_of(*this);
   return !engine.m_rests.empty(std::memory_order_relaxed) || engine.m_main.has_rests();
 }
 bool Kernel::has_only_open_completions() const {
-  Engine const& engine = whole(*this);
+  Engine const& engine = engine_of(*this);
   if (!engine.m_completions.any_open()) return false;
   return m_policy->empty() && engine.m_rests.empty() && engine.m_awaited.empty() &&
          engine.m_main.empty() && !engine.m_completions.any_said() && !engine.m_fusion.any() &&
          !engine.m_device_tasks.busy();
 }
 Waiting& Kernel::waiting() {
-  return whole(*this).m_waiting;
+  return engine_of(*this).m_waiting;
 }
 bool Kernel::is_over(TaskHandle const& handle) const {
-  return whole(*this).m_waiting.is_over(handle);
+  return engine_of(*this).m_waiting.is_over(handle);
 }
 bool Kernel::may_be_helped_here() const {
   return m_serial || is_on_main();
 }
 void Kernel::help() {
-  whole(*this).m_waiting.help();
+  engine_of(*this).m_waiting.help();
 }
 void Kernel::drop_objects(bool all) {
-  whole(*this).drop_objects(all);
+  engine_of(*this).drop_objects(all);
 }
 
 }  // namespace trellis::Impl

@@ -103,12 +103,6 @@ class Engine final : public Kernel, private TaskSource {
   void drop_objects(bool all);
 
   // From ready to done.
-  void make_ready(Task& task, Seat* seat);
-  [[gnu::always_inline]] void push(Task& task, Seat* seat) {
-    if (is_kept(task)) return push_kept(task);
-    m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
-    m_workers.ready_added();
-  }
   void dispatch(Task& task, Seat& seat) {
     if (!m_device_tasks.launches_here(task)) return push(task, &seat);
     launch(task, seat);
@@ -118,7 +112,6 @@ class Engine final : public Kernel, private TaskSource {
     m_workers.ready_added();  // a thread has to ask the device how far it is
   }
   void run(Task* task, Seat& seat, Condition stop) override;
-  Task* run_quietly(Task& task, Seat& seat);
   /// Completes a task, or a run of a recorded one. (Parts that were launched as one graph end in
   /// PlanGraphs::end_parts.) Each kind of region tells the failure, calls `run_over`, and lets the
   /// successors go on by `trigger` and `hand_over`. Then a task gives back its cell. A part counts
@@ -134,34 +127,7 @@ class Engine final : public Kernel, private TaskSource {
     }
     return nullptr;
   }
-  void run_over(Task& task, Seat& seat, TaskState state, int row) {
-    seat.ready.clear();
-    task.state.store(state, std::memory_order_relaxed);
-    m_events.changed(task, state, row);
-    if (task.is_split.load(std::memory_order_acquire)) m_parts.close_region(task, seat);
-  }
-  void give_up_exclusive(Task& task, Seat& seat) {
-    if (task.exclusive) m_exclusion.release(task, seat.ready);
-  }
-  Task* hand_over(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
-    if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, seat);
-    Task& task = *ready.front();
-    if (task.exclusive || !goes_to_policy(task)) return hand_over_many(ready, granted, seat);
-    task.state.store(TaskState::ready, std::memory_order_relaxed);
-    m_events.changed(task, TaskState::ready);
-    return give_to_policy(ready, seat);
-  }
-
-  Task* hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& seat);
   Task* hand_over_each(Vector<Task*>& ready, Seat& seat);
-  Task* give_to_policy(Vector<Task*> const& ready, Seat& seat) {
-    static_assert(sizeof(ReadyTask) == sizeof(Task*));
-    ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
-    Task* const next = m_policy->finished({first, ready.size()}, seat.number).impl();
-    // Another one than the first: that has been pushed, perhaps when the other was taken already.
-    if (ready.size() > 1 || next != ready.front()) m_workers.ready_added();
-    return next;
-  }
 
   // TaskSource
   Task* pop(Seat& seat) override;
@@ -179,15 +145,6 @@ class Engine final : public Kernel, private TaskSource {
 
   [[nodiscard]] bool has_task(Seat const& seat) const;
 
-  /// It has a queue of its own, not the policy's.
-  [[nodiscard]] bool is_kept(Task const& task) const {
-    return (task.marks.main_thread || task.marks.goes_on || task.marks.is_section) && !m_serial;
-  }
-  /// Nor is it held back or launched.
-  [[nodiscard]] bool goes_to_policy(Task const& task) const {
-    return !is_kept(task) && !task.marks.is_fusable && !task.runs_on_device();
-  }
-  void push_kept(Task& task);
   [[gnu::cold]] Task* pop_for_waiting(Seat& seat);
   [[gnu::noinline]] Task* pop_awaited(Seat& seat);
   [[nodiscard]] Task* pop_of_main(Seat& seat);
@@ -266,6 +223,14 @@ class Engine final : public Kernel, private TaskSource {
   Workers m_workers;                            ///< its threads use everything above
   std::unique_ptr<StallReport> m_stall_report;  ///< null: it is not asked for; its thread, too
 };
+
+/// For the kernel's verbs.
+inline Engine& engine_of(Kernel& kernel) {
+  return static_cast<Engine&>(kernel);
+}
+inline Engine const& engine_of(Kernel const& kernel) {
+  return static_cast<Engine const&>(kernel);
+}
 
 }  // namespace trellis::Impl
 

@@ -119,7 +119,8 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   return next;
 }
 
-Task* Engine::hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
+Task* Kernel::hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
+  Engine& engine = engine_of(*this);
   std::size_t count = 0;
   bool all_go_to_policy = true;
   for (std::size_t k = 0; k < ready.size(); ++k) {
@@ -127,14 +128,14 @@ Task* Engine::hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& se
     if (k >= granted) {
       task.state.store(TaskState::ready, std::memory_order_relaxed);
       m_events.changed(task, TaskState::ready);
-      if (task.exclusive && task.failure == nullptr && !m_serial && !may_exclude(task, &seat))
+      if (task.exclusive && task.failure == nullptr && !m_serial && !engine.may_exclude(task, &seat))
         continue;
     }
     all_go_to_policy = all_go_to_policy && goes_to_policy(task);
     ready[count++] = &task;
   }
   ready.resize(count);
-  if (!all_go_to_policy) return hand_over_each(ready, seat);
+  if (!all_go_to_policy) return engine.hand_over_each(ready, seat);
   return ready.empty() ? nullptr : give_to_policy(ready, seat);
 }
 
@@ -146,8 +147,8 @@ Task* Engine::hand_over_each(Vector<Task*>& ready, Seat& seat) {
   bool any_held = false;
   Vector<Task*> to_launch;
   auto const release = [&](Task& task) {
-    if (is_kept(task))
-      push_kept(task);
+    if (has_own_queue(task))
+      push(task, &seat);
     else if (m_device_tasks.launches_here(task))
       to_launch.push_back(&task);
     else

@@ -19,10 +19,6 @@ Kernel::Kernel(TaskGraphOptions const& options, Workers& workers)
 
 Kernel::~Kernel() = default;
 
-SchedulingPolicy* Kernel::planner() {
-  return m_policy->sees_plans() ? m_policy.get() : nullptr;
-}
-
 void Kernel::refuse_complete(TaskHandle const& self, char const* what) {
   throw Error(Error::Kind::closed,
               "Trellis: task #" + std::to_string(self.id) + ' ' + what +

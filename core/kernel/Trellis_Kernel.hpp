@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_KERNEL_HPP
 #define TRELLIS_IMPL_KERNEL_HPP
 
+#include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_TaskGraphOptions.hpp>
 #include <Trellis_TaskId.hpp>
 #include <plan/Trellis_PlanNode.hpp>
@@ -17,10 +18,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-
-namespace trellis {
-class SchedulingPolicy;
-}
 
 namespace trellis::Impl {
 
@@ -56,7 +53,9 @@ class Kernel {
   [[nodiscard]] bool is_serial() const { return m_serial; }
   [[nodiscard]] SchedulingPolicy& policy() { return *m_policy; }
   /// The policy, if it wants to see plans and passes; else null.
-  [[nodiscard]] SchedulingPolicy* planner();
+  [[nodiscard]] SchedulingPolicy* planner() {
+    return m_policy->sees_plans() ? m_policy.get() : nullptr;
+  }
   [[nodiscard]] SubmissionLock& lock() { return m_lock; }
   [[nodiscard]] TaskSlab& slab() { return m_slab; }
   [[nodiscard]] FailureLog& failures() { return m_failures; }
@@ -125,12 +124,18 @@ class Kernel {
   void make_ready(Task& task, Seat* seat);
   /// Gives a ready task to the policy, or to the queue of its kind: of the main thread, of
   /// sections, of bodies that run again.
-  void push(Task& task, Seat* seat);
+  void push(Task& task, Seat* seat) {
+    if (has_own_queue(task)) return push_own(task);
+    m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
+    m_workers.ready_added();
+  }
   /// A ready task, or the first of a batch, goes to the policy, or to its device.
   void dispatch(Task& task, Seat& seat);
   void launch(Task& task, Seat& seat);
   /// The policy may now give out what it has kept.
-  void look_again();
+  void look_again() {
+    if (!m_policy->empty()) m_workers.ready_added();
+  }
   /// The task keeps what it excludes others from while no body of it runs: no task that it needs
   /// may wait behind those that wait for it.
   void hinder(Task& task);
@@ -152,16 +157,30 @@ class Kernel {
   /// Returns the task to run next, if the policy keeps one here.
   Task* complete(Task& task, Seat& seat, TaskState state, int row);
   /// What every run ends with before its successors go on.
-  void run_over(Task& task, Seat& seat, TaskState state, int row);
+  void run_over(Task& task, Seat& seat, TaskState state, int row) {
+    seat.ready.clear();
+    task.state.store(state, std::memory_order_relaxed);
+    m_events.changed(task, state, row);
+    if (task.is_split.load(std::memory_order_acquire)) close_parts(task, seat);
+  }
   /// Adds the tasks that have waited for its exclusive areas to `seat.ready`. Where the task ends,
   /// this is called in `end_life`: until then a demotion from outside may change what the task has,
   /// and must not give it what no thread would release. Recorded tasks are not demoted from
   /// outside, so their runs need no lock.
-  void give_up_exclusive(Task& task, Seat& seat);
+  void give_up_exclusive(Task& task, Seat& seat) {
+    if (task.exclusive) release_exclusive(task, seat);
+  }
   /// Gives tasks that a completion made ready to the policy; the first `granted` ones have been
   /// ready already and just got their exclusive areas. Returns the one to run next, if the policy
   /// keeps one here.
-  Task* hand_over(Vector<Task*>& ready, std::size_t granted, Seat& seat);
+  Task* hand_over(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
+    if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, seat);
+    Task& task = *ready.front();
+    if (task.exclusive || !goes_to_policy(task)) return hand_over_many(ready, granted, seat);
+    task.state.store(TaskState::ready, std::memory_order_relaxed);
+    m_events.changed(task, TaskState::ready);
+    return give_to_policy(ready, seat);
+  }
 
   // --- Wait.
   /// Waits for one task; does not throw when it failed. `frame`: the calling thread's.
@@ -194,6 +213,23 @@ class Kernel {
   Kernel(TaskGraphOptions const& options, Workers& workers);
   ~Kernel();
 
+  /// It has a queue of its own, not the policy's.
+  [[nodiscard]] bool has_own_queue(Task const& task) const {
+    return (task.marks.main_thread || task.marks.goes_on || task.marks.is_section) && !m_serial;
+  }
+  /// Nor is it held back or launched.
+  [[nodiscard]] bool goes_to_policy(Task const& task) const {
+    return !has_own_queue(task) && !task.marks.is_fusable && !task.runs_on_device();
+  }
+  Task* give_to_policy(Vector<Task*> const& ready, Seat& seat) {
+    static_assert(sizeof(ReadyTask) == sizeof(Task*));
+    ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
+    Task* const next = m_policy->finished({first, ready.size()}, seat.number).impl();
+    // Another one than the first: that has been pushed, perhaps when the other was taken already.
+    if (ready.size() > 1 || next != ready.front()) m_workers.ready_added();
+    return next;
+  }
+
   GraphControl* m_control = nullptr;
   std::uint64_t m_generation = 0;
   TaskGraphOptions m_options;  ///< nothing but the numbers of threads changes, see Workers
@@ -207,6 +243,10 @@ class Kernel {
   alignas(64) mutable SubmissionLock m_lock;  ///< of the graph
 
  private:
+  void push_own(Task& task);
+  void close_parts(Task& task, Seat& seat);
+  void release_exclusive(Task& task, Seat& seat);
+  Task* hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& seat);
   Workers& m_workers;
   [[nodiscard]] TaskHandle settle_special(TaskHandle const& handle);
   [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);

@@ -7,20 +7,20 @@
 /// A task becomes ready, and a thread takes one that is.
 namespace trellis::Impl {
 
-// `seat` is null on a thread that runs no tasks of this graph.
-void Engine::make_ready(Task& task, Seat* seat) {
+void Kernel::make_ready(Task& task, Seat* seat) {
+  Engine& engine = engine_of(*this);
   task.state.store(TaskState::ready, std::memory_order_relaxed);
   m_events.changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
-  if (task.exclusive && !cancelled && !m_serial && !may_exclude(task, seat)) return;
+  if (task.exclusive && !cancelled && !m_serial && !engine.may_exclude(task, seat)) return;
   if (!task.marks.is_fusable && !task.runs_on_device()) [[likely]]
     return push(task, seat);
-  Task* const released = task.marks.is_fusable ? m_fusion.hold(task) : &task;
-  if (released == nullptr) return m_fusion.tell();
-  if (!m_device_tasks.launches_here(*released)) return push(*released, seat);
-  if (m_device_tasks.offer(*released)) return;
+  Task* const released = task.marks.is_fusable ? engine.m_fusion.hold(task) : &task;
+  if (released == nullptr) return engine.m_fusion.tell();
+  if (!engine.m_device_tasks.launches_here(*released)) return push(*released, seat);
+  if (engine.m_device_tasks.offer(*released)) return;
   Seat& here = seat != nullptr ? *seat : Workers::no_seat();
-  launch(*released, here);
+  engine.launch(*released, here);
 }
 
 /// Asks Exclusion for the task's areas, and pushes tasks that get their turn by that. False: it
@@ -32,12 +32,13 @@ bool Engine::may_exclude(Task& task, Seat* seat) {
   return may_run;
 }
 
-void Engine::push_kept(Task& task) {
+void Kernel::push_own(Task& task) {
+  Engine& engine = engine_of(*this);
   if (task.marks.main_thread) {
-    m_main.push(task);
+    engine.m_main.push(task);
     return m_workers.main_ready_added();
   }
-  (task.marks.is_section ? m_awaited : m_rests).push(task);
+  (task.marks.is_section ? engine.m_awaited : engine.m_rests).push(task);
   m_workers.ready_added();
 }
 
@@ -78,7 +79,7 @@ bool Engine::has_own(Seat const& seat) const {
 /// fork sections again and again until some other task is over. So the policy's tasks have a turn
 /// after a few sections.
 ///
-/// No wake-up is lost (see Workers). A section is in `m_awaited` before `push_kept` looks for a
+/// No wake-up is lost (see Workers). A section is in `m_awaited` before `push_own` looks for a
 /// thread to wake. A thread that goes to sleep gives its permit back, and then asks `has_task`,
 /// which looks there. Both are sequentially consistent. So a relaxed look in `pop` may miss a
 /// section: `has_task` finds it before the thread sleeps.

@@ -116,15 +116,16 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
 
 /// Objects of the user's whose destruction is deferred meanwhile are destroyed when the task is
 /// over.
-Task* Engine::run_quietly(Task& task, Seat& seat) {
+Task* Kernel::run_quietly(Task& task, Seat& seat) {
+  Engine& engine = engine_of(*this);
   ++t_quiet_locks;
-  Task* next = run_one(task, seat);
-  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, next);
+  Task* next = engine.run_one(task, seat);
+  if (--t_quiet_locks == 0 && t_any_put_aside) engine.m_destructors.destroy_put_aside_on(seat, next);
   return next;
 }
 
 std::shared_ptr<Failure> Kernel::current_failure(Task const& task, std::string const& remark) {
-  auto& engine = static_cast<Engine&>(*this);
+  Engine& engine = engine_of(*this);
   auto failure = make_shared_unlocked<Failure>();
   failure->origin = task.id;
   if (task.is_recorded()) {  // to others it is the replay that fails
