@@ -33,9 +33,9 @@ struct TaskGraphOptions {
   /// Where threads run. "core": the main thread and each worker on a core of its own, as far as
   /// there are cores, or on `threads_per_worker` of them. A list of processors such as "0,2-5": the
   /// main thread on the first one, and the workers on the next ones. "none": where the system puts
-  /// them. "auto": likewise, but a thread that wakes on the processor of who wakes it, twice in a
-  /// row, moves to another one. The main thread runs where it ran before once the graph ends there.
-  /// Cores are those that the process may use. `TRELLIS_BIND`; default "auto".
+  /// them. "auto": likewise, but a thread moves to another processor that twice in a row wakes on
+  /// that of the thread that wakes it. The main thread runs where it ran before once the graph ends
+  /// there. Cores are those that the process may use. `TRELLIS_BIND`; default "auto".
   std::optional<std::string> bind;
   /// Number of tasks that may be submitted and not complete. A thread that submits more runs tasks
   /// itself until there is room, or sleeps while there is nothing to run. Tasks submitted from
@@ -43,9 +43,9 @@ struct TaskGraphOptions {
   /// before a `Completion` is said, which may be what the thread does next. `TRELLIS_IN_FLIGHT`;
   /// default 2048, or 128 for each worker if that is more.
   std::optional<std::size_t> in_flight;
-  /// Streams of each asynchronous device, besides those given by the user; a plan that is a graph of
-  /// the device has up to four times as many branches. More streams keep more kernels side by side
-  /// and cost more waits between them. `TRELLIS_STREAMS`; default 8.
+  /// Streams of each asynchronous device, besides those given by the user; a plan that is a graph
+  /// of the device has up to four times as many branches. More streams keep more kernels side by
+  /// side and cost more waits between them. `TRELLIS_STREAMS`; default 8.
   std::optional<int> streams;
   /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (a flag);
   /// default no.
@@ -56,9 +56,9 @@ struct TaskGraphOptions {
   /// nowhere. The first graph of the process that writes to a file overwrites the file, later ones
   /// append. Its folder must be there. `TRELLIS_LOG`; default nowhere.
   std::optional<std::string> log;
-  /// A file that gets a row every 10 ms with how many tasks have been spawned since the last one,
-  /// and how many are ready, running and in flight, and a row for every section that starts or
-  /// ends; a picture is drawn beside it, `file.svg` for `file.csv`, when the graph ends. Empty:
+  /// A file that gets a row every 10 ms: how many tasks have been spawned since the last one, and
+  /// how many are ready, running and in flight. Every section that starts or ends has a row, too.
+  /// When the graph ends a picture is drawn beside it, `file.svg` for `file.csv`. Empty:
   /// nothing is written, but `statistics()` counts. The first graph of the process that writes to a
   /// file overwrites it, later ones append. With MPI each rank has a file of its own,
   /// `file-rank-3.csv`. `TRELLIS_STATISTICS`; default: nothing is counted.
@@ -77,9 +77,9 @@ struct TaskGraphOptions {
   /// kept a little longer than their last user has them, and tasks cost more. `TRELLIS_WARN` (a
   /// flag); default no.
   std::optional<bool> warn;
-  /// When no task has been completed for so many seconds, though some are in flight, tell on the
-  /// standard error stream what each of them waits for, and how many threads that submit wait for
-  /// room (`in_flight`); 0: never. A thread of its own looks. `TRELLIS_WATCHDOG`; default 0.
+  /// Seconds. When no task has been completed for so long, though some are in flight, the standard
+  /// error stream gets what each of them waits for. It also gets how many threads that submit wait
+  /// for room (`in_flight`). 0: never. A thread of its own looks. `TRELLIS_WATCHDOG`; default 0.
   std::optional<double> watchdog;
   /// Gets the warnings. Default: the standard error stream does.
   std::function<void(Warning const&)> on_warning = nullptr;

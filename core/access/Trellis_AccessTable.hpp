@@ -544,7 +544,7 @@ template <class OrderAfter>
 
 /// Do accesses of the two make them dependent on each other? Requires that these do not change.
 [[nodiscard]] bool conflict(Task const& a, Task const& b);
-/// The same for one access of the first.
+/// Does one access of the first make them dependent?
 [[nodiscard]] bool conflict(Task const& a, TaskAccess const& access, Task const& b);
 
 }  // namespace trellis::Impl

@@ -58,7 +58,7 @@ void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
     return;
   }
   {
-    // A part of it has failed: nobody knows any more what that should have done.
+    // A part of it has failed: what that should have done is not known any more.
     std::lock_guard const lock(task.lock);
     if (task.failure != nullptr) return;
   }
@@ -116,7 +116,7 @@ void Demotions::keep_needs(Region& region, Demotion& demotion) {
   demotion.replace([&](std::size_t k) { return stays[k]; }, added);
 }
 
-/// The same when parts have ended that had these needs, and all that are left have accesses of the
+/// Gives up what parts needed that have ended, where all needs that are left have accesses of the
 /// owner's. So these need not be looked for one by one: a task may have thousands of parts.
 void Demotions::give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion) {
   auto const is_gone = [&](Demotion::Kept const& mine) {
@@ -143,8 +143,8 @@ void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
     Vector<Shrinking::Need> const gone = region.shrinking->part_over(part);
     if (gone.empty()) return;
     {
-      // What a part has not done nobody may see: from here on the owner has failed, and keeps what
-      // it has until it is complete.
+      // No other task may see what a part has not done: from here on the owner has failed, and
+      // keeps what it has until it is complete.
       std::lock_guard const lock(owner.lock);
       if (owner.failure != nullptr) return;
     }

@@ -47,7 +47,7 @@ class EnginePin {
   }
   explicit operator bool() const { return m_engine != nullptr; }
   Engine* operator->() const { return m_engine; }
-  /// The same, for those who need not know the engine.
+  /// The engine, as its features see it.
   [[nodiscard]] Kernel& kernel() const;
 
  private:

@@ -7,22 +7,12 @@
 #include <graph/Trellis_GraphDoor.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <warn/Trellis_Warnings.hpp>
 
 #include <string>
 #include <utility>
 
 /// What a program has in hand of a graph: its tasks' handles, completions, progress functions.
 namespace trellis::Impl {
-
-namespace {
-
-/// A thread that knows that a task is complete may look at what it has left.
-void note_look(Kernel& kernel) {
-  if (Warnings* const warnings = kernel.warnings()) warnings->host_looks();
-}
-
-}  // namespace
 
 bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
@@ -32,7 +22,7 @@ bool TaskHandle::is_done() const {
   }
   if (!graph->waiting().is_done_now(*this)) return false;
   graph->waiting().note_known(*this);
-  note_look(graph.kernel());
+  graph.kernel().note_look();
   return true;
 }
 
@@ -40,11 +30,11 @@ void TaskHandle::wait() const {
   if (Frame* const frame = Frame::of(*this)) {
     frame->kernel.waiting().wait_for(*this, frame);
     frame->kernel.waiting().note_known(*this);
-    note_look(frame->kernel);
+    frame->kernel.note_look();
   } else if (EnginePin const graph = pin()) {
     graph->waiting().wait_for(*this, nullptr);
     graph->waiting().note_known(*this);
-    note_look(graph.kernel());
+    graph.kernel().note_look();
   } else {
     refuse_model_task(*this);
   }
@@ -57,7 +47,7 @@ void TaskHandle::wait_and_rethrow() const {
 
 namespace {
 
-/// Nobody but a task's own Completion keeps it from being complete, so the engine is there.
+/// Only a task's own Completion keeps it from being complete, so the engine is there.
 void say(TaskHandle const& task, Completions::What what, std::exception_ptr const& cause) {
   if (EnginePin const engine = task.pin()) engine->completions().say(task, what, cause);
 }

@@ -128,7 +128,8 @@ Task* Kernel::hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& se
     if (k >= granted) {
       task.state.store(TaskState::ready, std::memory_order_relaxed);
       m_events.changed(task, TaskState::ready);
-      if (task.exclusive && task.failure == nullptr && !m_serial && !engine.may_exclude(task, &seat))
+      if (task.exclusive && task.failure == nullptr && !m_serial &&
+          !engine.may_exclude(task, &seat))
         continue;
     }
     all_go_to_policy = all_go_to_policy && goes_to_policy(task);

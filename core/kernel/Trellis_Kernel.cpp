@@ -19,6 +19,10 @@ Kernel::Kernel(TaskGraphOptions const& options, Workers& workers)
 
 Kernel::~Kernel() = default;
 
+void Kernel::note_look() {
+  if (m_warnings != nullptr) m_warnings->host_looks();
+}
+
 void Kernel::refuse_complete(TaskHandle const& self, char const* what) {
   throw Error(Error::Kind::closed,
               "Trellis: task #" + std::to_string(self.id) + ' ' + what +

@@ -65,6 +65,8 @@ class Kernel {
   [[nodiscard]] Recorder* recorder() { return m_events.recorder(); }
   /// Null: the program has not asked for warnings.
   [[nodiscard]] Warnings* warnings() { return m_warnings.get(); }
+  /// The program knows that a task is complete, so it may look at what the task has left.
+  void note_look();
   /// Runs of recorded tasks have ids of their own, as a record or an observer looks at them.
   [[nodiscard]] bool numbers_runs() const { return m_numbers_runs; }
 

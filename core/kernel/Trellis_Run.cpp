@@ -120,7 +120,8 @@ Task* Kernel::run_quietly(Task& task, Seat& seat) {
   Engine& engine = engine_of(*this);
   ++t_quiet_locks;
   Task* next = engine.run_one(task, seat);
-  if (--t_quiet_locks == 0 && t_any_put_aside) engine.m_destructors.destroy_put_aside_on(seat, next);
+  if (--t_quiet_locks == 0 && t_any_put_aside)
+    engine.m_destructors.destroy_put_aside_on(seat, next);
   return next;
 }
 

@@ -312,7 +312,8 @@ void Submission::wait_for_room(Until const& until) {
 /// time seldom changes between submitting and running. At each change a worker goes to sleep or is
 /// woken, and the system may put it in the place of one that is in the middle of a task. But when
 /// there is nothing to run, any room is enough: what the tasks in flight wait for may be what this
-/// thread does next. The same holds when bodies poll, as then there always is something to run.
+/// thread does next. When bodies poll there always is something to run, so any room is enough then,
+/// too.
 void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
   constexpr std::uint64_t looked_ahead = 64;  // then parts are counted, too
   std::uint64_t const cap = *m_kernel.options().in_flight;

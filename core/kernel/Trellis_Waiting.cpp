@@ -18,7 +18,6 @@
 #include <threads/Trellis_MainQueue.hpp>
 #include <threads/Trellis_SerialOrder.hpp>
 #include <threads/Trellis_SerialTurn.hpp>
-#include <warn/Trellis_Warnings.hpp>
 #include <task/Trellis_Reserve.hpp>
 #include <kernel/Trellis_TaskText.hpp>
 
@@ -747,15 +746,6 @@ bool Waiting::leads_to(Task& task, TaskHandle const& awaited) {
   return m_waiters.holds_up({&task, task.id}, awaited.id);
 }
 
-namespace {
-
-/// A thread that knows that a task is complete may look at what it has left.
-void note_look(Kernel& kernel) {
-  if (Warnings* const warnings = kernel.warnings()) warnings->host_looks();
-}
-
-}  // namespace
-
 void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
   Frame* const frame = Frame::of(m_kernel);
   FusionPool& held_back = m_fusion;
@@ -764,7 +754,7 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
   if (hint == Awaited::fused && held_back.any())
     held_back.release_all(frame != nullptr ? frame->seat : m_kernel.own_seat());
   for (TaskHandle const& each : handles) wait_for(each, frame, hint != Awaited::unfused);
-  if (!handles.empty()) note_look(m_kernel);
+  if (!handles.empty()) m_kernel.note_look();
   for (TaskHandle const& each : handles) note_known(each);
   for (TaskHandle const& each : handles)
     if ((each.id & PlanNode::recorded) != 0 || m_failures.poisons(each.id) != nullptr)
@@ -783,7 +773,7 @@ bool Waiting::are_done(std::span<TaskHandle const> handles) {
   for (TaskHandle const& each : handles)
     if (!is_done_now(each)) return false;
   for (TaskHandle const& each : handles) note_known(each);
-  if (!handles.empty()) note_look(m_kernel);
+  if (!handles.empty()) m_kernel.note_look();
   return true;
 }
 

@@ -35,6 +35,7 @@ struct FoundEntries;
 class FailureLog;
 struct PlanRecording;
 class Recorder;
+struct Region;
 struct Seat;
 class SubmissionLock;
 struct TagRule;
@@ -79,6 +80,8 @@ class Plans {
   static void count_references(PlanState& plan, Task const& task, TaskSpec const& spec,
                                FoundEntries const& found);
   void check_still_held(PlanState const& plan) const;
+  void enter_again(Task& task, Region& region, TaskId last_of_round,
+                   FunctionRef<void(Task&, Task&)> add);
   void finish(PlanRecording& recording);
   void find_carried(PlanState& plan, TaskId last_of_round);
   static void map_carried_to_pieces(PlanState& plan);

@@ -27,8 +27,8 @@
 /// Recording: from submitted tasks to a plan. Running one is in Trellis_Replay.cpp.
 namespace trellis::Impl {
 
-/// The last reference is gone, so nobody else knows the plan but the graph's end, which takes only
-/// plans that still have one.
+/// The last reference is gone, so no thread knows the plan but the one that ends the graph, which
+/// takes only plans that still have one.
 PlanState::~PlanState() {
   if (EnginePin const pin{TaskHandle{control, generation}}) plans->dismantle(*this);
 }
@@ -76,7 +76,7 @@ std::shared_ptr<PlanState> Plans::record(Label&& label, FunctionRef<void()> body
     Warnings* const warnings = m_kernel.warnings();
     if (warnings != nullptr) warnings->forget(*plan);  // one that was at its address
     body();
-    m_destructors.destroy_kept();  // they would count as somebody else's references
+    m_destructors.destroy_kept();  // they would count as references of others
     if (warnings != nullptr) {
       warnings->let_go();  // so would these
       warnings->forget(*plan);
@@ -163,10 +163,10 @@ TaskHandle Plans::record_task(PlanRecording& recording, TaskSpec&& spec) {
     construct(memory);
   };
   spec.construct = construct_on_zeros;
-  if (plan.tasks.size() == plan.tasks.capacity())  // so that no task is made that nobody knows
+  if (plan.tasks.size() == plan.tasks.capacity())  // so that no task is made and lost
     plan.tasks.reserve(std::max<std::size_t>(64, 2 * plan.tasks.size()));
   Task& task = make_recorded(spec, plan, plan.tasks.size());
-  task.marks.is_section = false;  // nobody waits for it
+  task.marks.is_section = false;  // no thread waits for it
   plan.tasks.push_back(&task);
   if (spec.replays != nullptr) {
     PlanState* const inner = static_cast<ReplayBody*>(task.body)->plan.get();
@@ -287,13 +287,13 @@ static long references_in(void const* body, std::size_t size, ResourceHold const
 }
 
 /// Counts the references to the allocations of this task that its body has. It reads those in the
-/// body itself. Those behind the body's pointers (a vector of Views) show when it is copied: as many
-/// come with one copy, come with another, and go with each of them.
+/// body itself. Those behind the body's pointers (a vector of Views) show when it is copied: as
+/// many come with one copy, come with another, and go with each of them.
 ///
 /// Other threads make and drop references meanwhile. A worker that copies a functor twice makes the
-/// count too large by the same number in both steps. So a count is believed at once only where it is
-/// what the body itself has; else the smallest of several holds. One that is too large would refuse
-/// a plan that may run; one that is too small only misses a plan that should be refused.
+/// count too large by the same number in both steps. So a count is believed at once only where it
+/// is what the body itself has; else the smallest of several holds. One that is too large would
+/// refuse a plan that may run; one that is too small only misses a plan that should be refused.
 ///
 /// A body that is no functor of Kokkos' may have no copies, or costly ones, so it is only read.
 void Plans::count_references(PlanState& plan, Task const& task, TaskSpec const& spec,
@@ -372,6 +372,20 @@ void Plans::check_still_held(PlanState const& plan) const {
   for (PlanState const* nested : plan.nested) check_still_held(*nested);
 }
 
+/// Enters the accesses of a recorded task once more, as if it were submitted again, and calls
+/// `add(before, task)` for each task of the round that it comes after then. The graph's lock is
+/// held.
+void Plans::enter_again(Task& task, Region& region, TaskId last_of_round,
+                        FunctionRef<void(Task&, Task&)> add) {
+  TaskId const id = ++m_last_recorded;
+  task.for_each_access([&](TaskAccess const& access) {
+    Submission::enter(task, access, id, region, [&](LiveAccess before) {
+      if (before.id <= last_of_round) add(*before.task, task);
+      return true;
+    });
+  });
+}
+
 /// Derives the edges to the next round, and what others see of the plan.
 void Plans::finish(PlanRecording& recording) {
   PlanState& plan = *recording.plan;
@@ -399,15 +413,7 @@ void Plans::finish(PlanRecording& recording) {
     }
   };
   if (plan.rounds_overlap) {
-    for (Task* task : plan.tasks) {  // once more, as if it were submitted again
-      TaskId const id = ++m_last_recorded;
-      task->for_each_access([&](TaskAccess const& access) {
-        Submission::enter(*task, access, id, region, [&](LiveAccess before) {
-          if (before.id <= last_of_round) add(*before.task, *task);
-          return true;
-        });
-      });
-    }
+    for (Task* task : plan.tasks) enter_again(*task, region, last_of_round, add);
     for (Task* task : plan.tasks) task->node.carrying = task->successor_count;
     for (auto const& [from, to] : recording.back_edges) add(*from, *to);
   } else {
@@ -435,14 +441,8 @@ void Plans::find_carried(PlanState& plan, TaskId last_of_round) {
     plan.carried.push_back({&from, &to});
     return true;
   };
-  for (Task* task : plan.tasks) {  // once more, as if it were submitted again
-    TaskId const id = ++m_last_recorded;
-    task->for_each_access([&](TaskAccess const& access) {
-      Submission::enter(*task, access, id, region, [&](LiveAccess before) {
-        if (before.id <= last_of_round) add(*before.task, *task);
-        return true;
-      });
-    });
+  for (Task* task : plan.tasks) {
+    enter_again(*task, region, last_of_round, [&](Task& from, Task& to) { add(from, to); });
     if (!m_rules.empty())
       m_admission.apply_rules(*task, region,
                               [&](LiveAccess before) { return add(*before.task, *task); });

@@ -33,7 +33,7 @@ void add_pending(PlanState& plan, std::int32_t by) {
 
 TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
                          std::uint64_t rounds) {
-  m_destructors.destroy_kept_of_workers();  // they would count as somebody else's references
+  m_destructors.destroy_kept_of_workers();  // they would count as references of others
   if (Warnings* const warnings = m_kernel.warnings()) warnings->let_go();  // so would these
   check_still_held(*plan);
   PlanRecording* const recording = PlanRecording::of(m_kernel);

@@ -126,10 +126,10 @@ inline constexpr Impl::BAnd band{};
 inline constexpr Impl::BOr bor{};
 /// The bits in which two values differ.
 inline constexpr Impl::BXor bxor{};
-/// Of values with a place, as Kokkos::MinLoc has them: the smallest value, and of equal ones the
+/// The smallest of values with a place, as Kokkos::MinLoc has them; of equal ones that with the
 /// smallest place.
 inline constexpr Impl::MinLoc min_loc{};
-/// Of values with a place, as Kokkos::MaxLoc has them: the largest value, and of equal ones the
+/// The largest of values with a place, as Kokkos::MaxLoc has them; of equal ones that with the
 /// smallest place.
 inline constexpr Impl::MaxLoc max_loc{};
 
