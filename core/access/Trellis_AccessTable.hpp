@@ -206,6 +206,7 @@ class AccessTable {
   AccessTable(AccessTable const&) = delete;
   AccessTable& operator=(AccessTable const&) = delete;
   ~AccessTable() { forget_all(); }
+  [[nodiscard]] bool keeps_all() const { return m_keep_all; }
 
   /// The entry for an area; made when it is new. `submitted`: number of the newest task.
   AreaEntry& find_or_make(AccessRequest const& request, TaskId submitted) {

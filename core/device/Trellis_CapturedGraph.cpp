@@ -144,7 +144,6 @@ bool CapturedGraph::capture(DeviceAdapter& device, CaptureOrder const& order, st
     throw;
   }
   handle = device.end_capture(instances[0], handle);
-  stale = false;
   return true;
 }
 

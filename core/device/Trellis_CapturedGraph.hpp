@@ -26,7 +26,6 @@ struct CaptureOrder {
 /// of AsyncStreams: they are the user's code, as any launch.
 struct CapturedGraph {
   void* handle = nullptr;
-  bool stale = false;  ///< what it launches has got other functors: to be captured again
   /// What it was captured with, and nothing else: kernels use memory that belongs to an instance,
   /// which another capture might replace.
   std::vector<void*> instances;

@@ -5,9 +5,9 @@
 #include <engine/Trellis_Cancellation.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <plan/Trellis_Pass.hpp>
-#include <plan/Trellis_PlanState.hpp>
-#include <plan/Trellis_Plans.hpp>
+#include <recorded/Trellis_Pass.hpp>
+#include <recorded/Trellis_PlanState.hpp>
+#include <recorded/Trellis_Plans.hpp>
 #include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
@@ -28,13 +28,13 @@ TaskOps const PlanGraphs::pass_graph_ops{.pattern = "iterate",
                                          .finish = &finish_pass_graph};
 
 /// Who looks at single tasks sees them run one by one.
-void PlanGraphs::choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) const {
+void PlanGraphs::choose_graph(RecordedGraph& plan, std::vector<Task*> const& tasks) const {
   DeviceAdapter* const device = tasks.front()->device();
   bool const all = std::all_of(tasks.begin(), tasks.end(), [&](Task const* task) {
     return can_be_captured(*task) && task->device() == device;
   });
   if (!all || m_kernel.numbers_runs()) return;
-  plan.graph.device = device;
+  prepare(plan, *device);
   plan.has_graph.store(true, std::memory_order_relaxed);
 }
 

@@ -5,13 +5,13 @@
 #include <engine/Trellis_Cancellation.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <plan/Trellis_PlanState.hpp>
-#include <plan/Trellis_Plans.hpp>
+#include <recorded/Trellis_PlanState.hpp>
+#include <recorded/Trellis_Plans.hpp>
+#include <recorded/Trellis_RecordedGraph.hpp>
 #include <kernel/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_map>
 
 /// Plans, or pieces of plans, as graphs of a device.
 ///
@@ -42,21 +42,18 @@ bool try_to_capture(Capture capture) {
   return false;
 }
 
-/// Is the graph there, with the functors that the tasks have? `capture` makes it so.
-template <class Capture>
-bool is_fresh(CapturedGraph const& graph, Capture capture) {
-  return (graph.handle != nullptr && !graph.stale) || try_to_capture(capture);
-}
-
 /// Launches graphs, or what they are made of, one after the other, when that cannot be captured any
 /// more. `capture(k)` makes the graph of k rounds.
 template <class Capture>
 void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint64_t rounds,
                    void* instance, Capture capture) {
+  auto const is_there = [&](CapturedGraph const& captured, std::size_t count) {
+    return captured.handle != nullptr || try_to_capture([&] { return capture(count); });
+  };
   if (graph.rounds > 0 && rounds >= graph.rounds) {
     graph.asked_for_several += rounds;
     if (graph.asked_for_several >= PlanGraph::rounds_before) {
-      if (is_fresh(graph.several, [&] { return capture(graph.rounds); }))
+      if (is_there(graph.several, graph.rounds))
         for (; rounds >= graph.rounds; rounds -= graph.rounds)
           graph.device->launch_graph(instance, graph.several.handle);
       else
@@ -64,34 +61,46 @@ void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint6
     }
   }
   if (rounds == 0) return;
-  bool const fresh = is_fresh(graph.one, [&] { return capture(1); });
+  bool const can_be_launched = is_there(graph.one, 1);
   for (; rounds > 0; --rounds)
-    if (fresh)
+    if (can_be_launched)
       graph.device->launch_graph(instance, graph.one.handle);
     else
       for (Task* task : tasks) task->ops->run(task->body, instance, task->label);
 }
 
-/// As their edges say, those among these tasks.
-CaptureOrder order_of(std::vector<Task*> const& tasks) {
-  std::unordered_map<Task const*, std::size_t> place_of;
-  for (Task const* task : tasks) place_of.emplace(task, place_of.size());
+/// The order of the tasks at these places, which ascend.
+CaptureOrder order_of(RecordedEdges const& edges, std::vector<std::uint32_t> const& places) {
+  using Kind = RecordedEdge::Kind;
   CaptureOrder order;
-  order.nodes.resize(tasks.size());
-  for (std::size_t place = 0; place < tasks.size(); ++place) {
-    Task const& task = *tasks[place];
-    order.nodes[place].after_previous.push_back(place);
-    order.nodes[place].leads_on = task.node.own_round > 0;
-    for (std::uint32_t k = 0; k < task.successor_count; ++k)
-      if (auto const next = place_of.find(task.successor(k)); next != place_of.end()) {
-        CaptureOrder::Node& node = order.nodes[next->second];
-        (k < task.node.own_round ? node.after : node.after_previous).push_back(place);
-      }
+  order.nodes.resize(places.size());
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    order.nodes[k].after_previous.push_back(k);
+    for (RecordedEdge const& edge : edges.from(places[k])) {
+      bool const is_own = edge.kind == Kind::own_round;
+      order.nodes[k].leads_on = order.nodes[k].leads_on || is_own;
+      auto const found = std::lower_bound(places.begin(), places.end(), edge.to);
+      if (found == places.end() || *found != edge.to || edge.to == edge.from) continue;
+      CaptureOrder::Node& next = order.nodes[static_cast<std::size_t>(found - places.begin())];
+      (is_own ? next.after : next.after_previous).push_back(k);
+    }
   }
   return order;
 }
 
+std::vector<std::uint32_t> all_places(std::size_t count) {
+  std::vector<std::uint32_t> places(count);
+  std::iota(places.begin(), places.end(), std::uint32_t{0});
+  return places;
+}
+
 }  // namespace
+
+/// The graph of tasks that all run on this device. It has not been captured yet.
+void PlanGraphs::prepare(RecordedGraph& recorded, DeviceAdapter& device) {
+  recorded.graph.device = &device;
+  recorded.graph.order = order_of(recorded.edges(), all_places(recorded.size()));
+}
 
 bool can_be_captured(Task const& task) {
   return task.runs_on_device() && task.ops->launches_only && !task.exclusive &&
@@ -102,18 +111,21 @@ bool can_be_captured(Task const& task) {
 /// is to see them run one by one.
 void PlanGraphs::capture(PlanState& plan) {
   if (plan.tasks.empty() || m_kernel.numbers_runs()) return;
-  if (plan.capturable < 2 && plan.capturable != plan.tasks.size()) return;
   DeviceAdapter* const device = plan.tasks.front()->device();
-  bool const whole = plan.capturable == plan.tasks.size() &&
-                     std::all_of(plan.tasks.begin(), plan.tasks.end(),
-                                 [&](Task const* task) { return task->device() == device; });
+  auto const capturable = std::count_if(plan.tasks.begin(), plan.tasks.end(),
+                                        [](Task const* task) { return can_be_captured(*task); });
+  bool const all = static_cast<std::size_t>(capturable) == plan.tasks.size();
+  if (capturable < 2 && !all) return;
+  bool const whole = all && std::all_of(plan.tasks.begin(), plan.tasks.end(),
+                                        [&](Task const* task) { return task->device() == device; });
   auto const streams = m_streams.lock();
   if (!whole) return make_pieces(plan);
-  plan.graph.device = device;
-  if (!capture_or_drop(plan.graph, plan.tasks) || !plan.rounds_overlap) return;
+  PlanGraph& graph = plan.recorded->graph;
+  prepare(*plan.recorded, *device);
+  if (!capture_or_drop(graph, plan.tasks) || !plan.rounds_overlap) return;
   std::size_t const rounds =
       std::min(PlanGraph::most_rounds, PlanGraph::most_nodes / plan.tasks.size());
-  if (rounds > 1) plan.graph.rounds = rounds;
+  if (rounds > 1) graph.rounds = rounds;
 }
 
 bool PlanGraphs::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
@@ -128,7 +140,7 @@ bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
   CapturedGraph& captured = rounds == 1 ? graph.one : graph.several;
   TaskGraphOptions const& options = m_kernel.options();
   return captured.capture(
-      *graph.device, order_of(tasks), rounds,
+      *graph.device, graph.order, rounds,
       PlanGraph::branches_per_stream * static_cast<std::size_t>(*options.streams),
       *options.threads_per_worker, [&](std::size_t place, void* instance) {
         Task& task = *tasks[place];
@@ -188,9 +200,9 @@ TaskHandle PlanGraphs::replay_graph(Label const& label, std::shared_ptr<PlanStat
     done += count;
     auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, count}; };
     TaskSpec spec(Label(label), ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
-    spec.accesses = plan->requests;
+    spec.accesses = plan->recorded->requests();
     spec.after = plan->after;  // and after the replay before, see Plans::order_behind_replays
-    spec.space = plan->graph.device;
+    spec.space = plan->recorded->graph.device;
     spec.replays = plan.get();
     last = m_plans.replay_with(*plan, std::move(spec));
   }
@@ -205,8 +217,9 @@ void PlanGraphs::run_graph(void* body, void* instance, Label const& /*label*/) {
       plan->tasks[index]->ops->fail(plan->tasks[index]->body, 0, {}, nullptr);
     plan->failed.clear();
   }
-  launch_rounds(plan->graph, plan->tasks, rounds, instance, [&](std::size_t count) {
-    return plan->graphs->capture_graph(plan->graph, count, plan->tasks);
+  PlanGraph& graph = plan->recorded->graph;
+  launch_rounds(graph, plan->tasks, rounds, instance, [&](std::size_t count) {
+    return plan->graphs->capture_graph(graph, count, plan->tasks);
   });
 }
 
@@ -253,27 +266,26 @@ static std::vector<std::size_t> find_pieces(PlanState const& plan) {
     while (piece[k] != k) k = piece[k];
     return k;
   };
-  auto const together = [&](Task const& a, Task const& b) {
-    return can_be_captured(a) && can_be_captured(b) && a.device() == b.device();
+  auto const together = [&](std::size_t a, std::size_t b) {
+    return can_be_captured(*plan.tasks[a]) && can_be_captured(*plan.tasks[b]) &&
+           plan.tasks[a]->device() == plan.tasks[b]->device();
+  };
+  auto const for_each_next = [&](std::size_t k, auto&& f) {  // within the round
+    for (RecordedEdge const& edge : plan.recorded->edges().from(k))
+      if (edge.kind == RecordedEdge::Kind::own_round) f(std::size_t{edge.to});
   };
   // All predecessors of a task within the round come before it.
-  for (std::size_t k = 0; k < count; ++k) {
-    Task const& task = *plan.tasks[k];
-    for (std::uint32_t n = 0; n < task.node.own_round; ++n) {
-      Task const& next = *task.successor(n);
-      std::size_t& its = level[next.node.index];
-      its = std::max(its, level[k] + (can_be_captured(next) && !together(task, next) ? 1 : 0));
-    }
-  }
-  for (std::size_t k = 0; k < count; ++k) {
-    Task const& task = *plan.tasks[k];
-    for (std::uint32_t n = 0; n < task.node.own_round; ++n) {
-      Task const& next = *task.successor(n);
-      if (level[next.node.index] != level[k] || !together(task, next)) continue;
-      std::size_t const a = first_of(k), b = first_of(next.node.index);
+  for (std::size_t k = 0; k < count; ++k)
+    for_each_next(k, [&](std::size_t next) {
+      bool const enters = can_be_captured(*plan.tasks[next]) && !together(k, next);
+      level[next] = std::max(level[next], level[k] + (enters ? 1 : 0));
+    });
+  for (std::size_t k = 0; k < count; ++k)
+    for_each_next(k, [&](std::size_t next) {
+      if (level[next] != level[k] || !together(k, next)) return;
+      std::size_t const a = first_of(k), b = first_of(next);
       piece[std::max(a, b)] = std::min(a, b);
-    }
-  }
+    });
   for (std::size_t k = 0; k < count; ++k) piece[k] = first_of(k);
   return piece;
 }
@@ -291,13 +303,15 @@ void PlanGraphs::make_pieces(PlanState& plan) {
   std::vector<std::vector<Task*>> members(count);
   for (std::size_t k = 0; k < count; ++k) members[piece_of[k]].push_back(plan.tasks[k]);
 
-  std::vector<Task*> stands_for(plan.tasks);  // by index
   for (std::vector<Task*>& tasks : members) {
     if (tasks.size() < 2) continue;
     auto piece = std::make_unique<PlanPiece>();
     piece->members = std::move(tasks);
     Task const& first = *piece->members.front();
     piece->graph.device = first.device();
+    std::vector<std::uint32_t> places;
+    for (Task const* member : piece->members) places.push_back(member->node.index);
+    piece->graph.order = order_of(plan.recorded->edges(), places);
     if (!capture_or_drop(piece->graph, piece->members)) continue;
 
     auto const construct = [&](void* storage) { ::new (storage) PlanPiece*(piece.get()); };
@@ -307,60 +321,9 @@ void PlanGraphs::make_pieces(PlanState& plan) {
     std::lock_guard const lock(m_submission);
     Task& task = m_plans.make_recorded(spec, plan, count + plan.pieces.size());
     piece->task = &task;
-    for (Task const* member : piece->members) stands_for[member->node.index] = &task;
+    for (std::uint32_t const place : places) plan.runs[place] = &task;
+    plan.runs.push_back(&task);
     plan.pieces.push_back(std::move(piece));
-  }
-  if (plan.pieces.empty()) return;
-
-  // The edges of those that run now, in three parts: within the round, to the next one, and to the
-  // next one without failures.
-  struct Edges {
-    std::vector<Task*> own_round, next_round, without_failures;
-    bool follows_itself = false;
-  };
-  std::unordered_map<Task*, Edges> edges;
-  auto const add_once = [](std::vector<Task*>& to, Task* task) {
-    if (std::find(to.begin(), to.end(), task) == to.end()) to.push_back(task);
-  };
-  std::vector<Task*> running;
-  for (Task* task : plan.tasks) {
-    Task* const from = stands_for[task->node.index];
-    auto const [found, is_new] = edges.try_emplace(from);
-    if (is_new) running.push_back(from);
-    Edges& its = found->second;
-    its.follows_itself = its.follows_itself || task->node.follows_itself == 1;
-    for (std::uint32_t k = 0; k < task->successor_count; ++k) {
-      Task* const to = stands_for[task->successor(k)->node.index];
-      bool const is_next = k >= task->node.own_round, carries = k < task->node.carrying;
-      if (to == from)
-        its.follows_itself = its.follows_itself || (is_next && carries);
-      else
-        add_once(!is_next ? its.own_round : carries ? its.next_round : its.without_failures, to);
-    }
-  }
-  plan.roots.clear();
-  plan.leaves = 0;
-  for (Task* task : running) task->node.first_edges = task->node.edges = 0;
-  for (auto const& [task, its] : edges) {
-    for (Task* next : its.own_round) {
-      ++next->node.first_edges;
-      ++next->node.edges;
-    }
-    for (Task* next : its.next_round) ++next->node.edges;
-    for (Task* next : its.without_failures) ++next->node.edges;
-  }
-  for (Task* task : running) {
-    Edges const& its = edges[task];
-    task->clear_successors();
-    for (Task* next : its.own_round) task->add_successor(next);
-    for (Task* next : its.next_round) task->add_successor(next);
-    task->node.own_round = static_cast<std::uint32_t>(its.own_round.size());
-    task->node.carrying = task->successor_count;
-    for (Task* next : its.without_failures) task->add_successor(next);
-    task->node.follows_itself = its.follows_itself ? 1 : 0;
-    task->unfinished.store(task->node.first_edges, std::memory_order_relaxed);
-    if (its.own_round.empty()) ++plan.leaves;
-    if (task->node.first_edges == 0) plan.roots.push_back(task);
   }
 }
 

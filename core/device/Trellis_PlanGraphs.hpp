@@ -19,7 +19,8 @@ namespace trellis::Impl {
 class AsyncStreams;
 class Cancellation;
 class Destructors;
-class PassPlan;
+class DeviceAdapter;
+class RecordedGraph;
 struct PlanGraph;
 class Plans;
 struct PlanState;
@@ -50,10 +51,11 @@ class PlanGraphs {
   static TaskOps const graph_ops_with_results;
 
   // Passes of `iterate`.
-  void choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) const;
+  void choose_graph(RecordedGraph& plan, std::vector<Task*> const& tasks) const;
   static TaskOps const pass_graph_ops;
 
  private:
+  static void prepare(RecordedGraph& recorded, DeviceAdapter& device);
   bool capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks);
   bool capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks);
   void make_pieces(PlanState& plan);

@@ -2,7 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <engine/Trellis_Cancellation.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <plan/Trellis_PlanNode.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <kernel/Trellis_Region.hpp>
 #include <kernel/Trellis_Task.hpp>

@@ -7,7 +7,7 @@
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <plan/Trellis_PlanState.hpp>
+#include <recorded/Trellis_PlanState.hpp>
 #include <task/Trellis_SmallSet.hpp>
 #include <task/Trellis_Reserve.hpp>
 #include <kernel/Trellis_TaskText.hpp>

@@ -2,7 +2,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <graph/Trellis_GraphControl.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <plan/Trellis_PlanState.hpp>
+#include <recorded/Trellis_PlanState.hpp>
 #include <progress/Trellis_StallReport.hpp>
 #include <warn/Trellis_Warnings.hpp>
 #include <task/Trellis_Reserve.hpp>

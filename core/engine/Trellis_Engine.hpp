@@ -23,8 +23,8 @@
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <plan/Trellis_Passes.hpp>
-#include <plan/Trellis_Plans.hpp>
+#include <recorded/Trellis_Passes.hpp>
+#include <recorded/Trellis_Plans.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>

@@ -4,7 +4,7 @@
 #include <engine/Trellis_Parts.hpp>
 #include <kernel/Trellis_Waiters.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <plan/Trellis_PlanState.hpp>
+#include <recorded/Trellis_PlanState.hpp>
 #include <task/Trellis_Reserve.hpp>
 #include <kernel/Trellis_TaskText.hpp>
 

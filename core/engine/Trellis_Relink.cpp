@@ -3,7 +3,7 @@
 #include <kernel/Trellis_Link.hpp>
 #include <engine/Trellis_Relink.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
-#include <plan/Trellis_Pass.hpp>
+#include <recorded/Trellis_Pass.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <kernel/Trellis_Region.hpp>
 #include <kernel/Trellis_TaskSlab.hpp>

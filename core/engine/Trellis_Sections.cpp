@@ -6,8 +6,8 @@
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <plan/Trellis_PlanRecording.hpp>
-#include <plan/Trellis_PlanState.hpp>
+#include <recorded/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanState.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <exception>

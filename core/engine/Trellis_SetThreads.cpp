@@ -2,7 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <plan/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanRecording.hpp>
 #include <progress/Trellis_ProgressSource.hpp>
 
 #include <algorithm>

@@ -13,8 +13,8 @@
 #include <numbers/Trellis_NumberTable.hpp>
 #include <numbers/Trellis_NumberedTasks.hpp>
 #include <trace/Trellis_GraphLog.hpp>
-#include <plan/Trellis_PlanRecording.hpp>
-#include <plan/Trellis_PlanState.hpp>
+#include <recorded/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanState.hpp>
 #include <graph/Trellis_Runtime.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <threads/Trellis_Places.hpp>

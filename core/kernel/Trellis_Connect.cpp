@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <device/Trellis_DeviceTasks.hpp>
 #include <engine/Trellis_Parts.hpp>
+#include <kernel/Trellis_Ordering.hpp>
 #include <kernel/Trellis_Submission.hpp>
-#include <plan/Trellis_Pass.hpp>
+#include <recorded/Trellis_Pass.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
@@ -156,7 +157,7 @@ void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
   for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
     if (found.of[k] == nullptr) continue;
     heard = AccessTable::heard(*found.of[k], spec.accesses[k]);
-    enter(task, task.access(n++), task.id, region, after_access);
+    enter_access(task, task.access(n++), task.id, region, after_access);
   }
   for (std::uint32_t k = 0; found.is_special && k < task.access_count; ++k)
     task.access(k).generation = task.access(k).entry->generation;
@@ -218,7 +219,7 @@ std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& regio
   for (TaskHandle const& before : spec.after)
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
   if (!m_rules.empty())
-    apply_rules(task, region, [&](LiveAccess before) {
+    order_by_rules(m_rules, task, task.id, region, [&](LiveAccess before) {
       return order_after(before, task, EdgeReason::rule, edges);
     });
   if (task.marks.synchronizing || region.barrier.task != nullptr || m_recorder)
@@ -231,85 +232,31 @@ std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& regio
   return edges;
 }
 
-/// States of accesses, and whether the task may exclude others.
-void Submission::note_special(Task& task, TaskSpec const& spec, FoundEntries const& found) {
-  std::uint32_t noted = 0;
-  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
-    if (found.of[k] == nullptr) continue;
-    if (spec.accesses[k].state != nullptr) task.set_state(noted, *spec.accesses[k].state);
-    if (spec.accesses[k].manner().can_exclude()) task.exclusive = true;
-    ++noted;
-  }
-}
-
-/// A synchronizing task comes after all that are there, and those to come come after it.
+/// By synchronizing tasks. The record also gets the edges from those that are done: the dependency
+/// graph knows nothing of time.
 void Submission::synchronize(Task& task, Region& region, std::int32_t& edges) {
-  LiveAccess& barrier = region.barrier;
-  if (task.marks.synchronizing) {
-    auto const order_after_live = [&](LiveAccess other) {
-      if (other.id > barrier.id && other.id != task.id)
-        order_after(other, task, EdgeReason::synchronizing, edges);
-    };
-    if (task.region != nullptr) {
-      for (LiveAccess const part : region.parts) order_after_live(part);
-    } else {
-      m_slab.for_each([&](Task& other) {
-        TaskId const id = other.live_id.load(std::memory_order_acquire);
-        if (id != 0 && !Pass::is_ticket(id) && other.region_kind == RegionKind::graph)
-          order_after_live({&other, id});
+  order_by_barrier(
+      task, task.id, region,
+      [&](auto&& come_after) {
+        if (task.region != nullptr) {
+          for (LiveAccess const part : region.parts) come_after(part);
+        } else {
+          m_slab.for_each([&](Task& other) {
+            TaskId const id = other.live_id.load(std::memory_order_acquire);
+            if (id != 0 && !Pass::is_ticket(id) && other.region_kind == RegionKind::graph)
+              come_after({&other, id});
+          });
+          if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
+        }
+        if (m_recorder)
+          for (TaskId const id : region.recorded)
+            m_recorder->edge(id, task.id, EdgeReason::synchronizing);
+        region.recorded.clear();
+      },
+      [&](LiveAccess before) {
+        return order_after(before, task, EdgeReason::synchronizing, edges) || m_recorder;
       });
-      if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
-    }
-    if (m_recorder)  // also after those that are done: the dependency graph knows nothing of time
-      for (TaskId const id : region.recorded)
-        m_recorder->edge(id, task.id, EdgeReason::synchronizing);
-    region.recorded.clear();
-  } else if (m_recorder) {
-    region.recorded.push_back(task.id);
-  }
-  if (barrier.task != nullptr) {
-    bool const kept = order_after(barrier, task, EdgeReason::synchronizing, edges);
-    if (!kept && !m_recorder) barrier = {nullptr, barrier.id};
-  }
-  if (task.marks.synchronizing) barrier = {&task, task.id};
-}
-
-/// Orders a task behind those whose tags ask for it. Tasks with one value of a tag are one class,
-/// so a rule is asked once for each value. A class whose members must keep their order is
-/// represented by its last one.
-void Submission::apply_rules(Task& task, Region& region,
-                             FunctionRef<bool(LiveAccess)> order_behind) {
-  region.classes.resize(m_rules.size());
-  for (std::size_t r = 0; r < m_rules.size(); ++r) {
-    TagRule const& rule = m_rules[r];
-    if (rule.constraint == Constraint::exclusive) {
-      task.exclusive = true;  // it may exclude a task whose tag is yet to come
-      continue;
-    }
-    TagPtr value = rule.by_default;
-    for (TagPtr const& tag : task.tags())
-      if (tag->type() == rule.type) value = tag;
-    Region::TagClass* own = nullptr;
-    Vector<Region::TagClass>& classes = region.classes[r];
-    for (Region::TagClass& other : classes) {
-      if (other.value->equals(*value)) own = &other;
-      if (!rule.holds(*other.value, *value)) continue;
-      std::erase_if(other.tasks,
-                    [&](LiveAccess const before) { return !order_behind(before) && !m_recorder; });
-    }
-    if (own == nullptr) {
-      if (classes.size() == classes.capacity() && !m_recorder)
-        std::erase_if(classes, [&](Region::TagClass& other) {
-          region.table.drop_gone(other.tasks);
-          return other.tasks.empty();
-        });
-      own = &classes.emplace_back(Region::TagClass{value, {}});
-    }
-    if (rule.holds(*value, *value)) own->tasks.clear();
-    if (own->tasks.size() == own->tasks.capacity() && !m_recorder)
-      region.table.drop_gone(own->tasks);
-    own->tasks.push_back({&task, task.id});
-  }
+  if (m_recorder && !task.marks.synchronizing) region.recorded.push_back(task.id);
 }
 
 /// False when there is no task to wait for: it has demoted what the two had in common, and only the

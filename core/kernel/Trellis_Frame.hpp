@@ -4,7 +4,7 @@
 
 #include <access/Trellis_AccessTable.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <plan/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanRecording.hpp>
 #include <kernel/Trellis_Task.hpp>
 #include <kernel/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_Unlocked.hpp>

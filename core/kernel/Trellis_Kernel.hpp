@@ -5,7 +5,7 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_TaskGraphOptions.hpp>
 #include <Trellis_TaskId.hpp>
-#include <plan/Trellis_PlanNode.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <kernel/Trellis_Task.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
-#include <plan/Trellis_PlanState.hpp>
+#include <recorded/Trellis_PlanState.hpp>
 #include <kernel/Trellis_Region.hpp>
 #include <kernel/Trellis_Task.hpp>
 
@@ -19,7 +19,7 @@ std::optional<PlannedPlace> ReadyTask::place() const {
   if (m_task->is_recorded()) {
     Impl::PlanState const& plan = *m_task->node.plan;
     if (m_task->node.index >= plan.tasks.size()) return std::nullopt;  // a piece, see PlanPiece
-    return PlannedPlace{plan.number, m_task->node.index};
+    return PlannedPlace{plan.recorded->number(), m_task->node.index};
   }
   if (m_task->region_kind == Impl::RegionKind::parts) {
     Impl::Region const& region = *m_task->region;

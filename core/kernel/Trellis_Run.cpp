@@ -2,7 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <plan/Trellis_PlanState.hpp>
+#include <recorded/Trellis_PlanState.hpp>
 #include <task/Trellis_Reserve.hpp>
 #include <task/Trellis_Result.hpp>
 #include <kernel/Trellis_TaskText.hpp>

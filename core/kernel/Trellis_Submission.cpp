@@ -9,11 +9,11 @@
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
-#include <plan/Trellis_Pass.hpp>
-#include <plan/Trellis_Passes.hpp>
-#include <plan/Trellis_PlanRecording.hpp>
-#include <plan/Trellis_PlanState.hpp>
-#include <plan/Trellis_Plans.hpp>
+#include <recorded/Trellis_Pass.hpp>
+#include <recorded/Trellis_Passes.hpp>
+#include <recorded/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanState.hpp>
+#include <recorded/Trellis_Plans.hpp>
 #include <progress/Trellis_ProgressSource.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <warn/Trellis_Warnings.hpp>

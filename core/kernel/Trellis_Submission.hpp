@@ -103,16 +103,6 @@ class Submission {
   void unmake_task(Task& task);
   std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const* found,
                        Seat* seat = nullptr);
-  static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
-  template <class OrderAfter>
-  static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
-                    OrderAfter&& after_access) {
-    if (access.state >= 0)
-      region.table.enter(*access.entry, task.state_of(access), task, id, after_access);
-    else
-      region.table.enter(*access.entry, access.mode, task, id, after_access);
-  }
-  void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
 
  private:
   // In those from record_edge on the lock of the region is held.

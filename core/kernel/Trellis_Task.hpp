@@ -9,7 +9,7 @@
 #include <Trellis_Space.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AnyState.hpp>
-#include <plan/Trellis_PlanNode.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <kernel/Trellis_TaskMarks.hpp>
 #include <kernel/Trellis_TaskOps.hpp>

@@ -9,11 +9,11 @@
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <plan/Trellis_Pass.hpp>
-#include <plan/Trellis_PlanRecording.hpp>
-#include <plan/Trellis_PlanState.hpp>
-#include <plan/Trellis_Passes.hpp>
-#include <plan/Trellis_Plans.hpp>
+#include <recorded/Trellis_Pass.hpp>
+#include <recorded/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanState.hpp>
+#include <recorded/Trellis_Passes.hpp>
+#include <recorded/Trellis_Plans.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <threads/Trellis_SerialOrder.hpp>

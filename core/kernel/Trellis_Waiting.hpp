@@ -6,7 +6,7 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <engine/Trellis_Sections.hpp>
 #include <kernel/Trellis_Waiters.hpp>
-#include <plan/Trellis_PlanNode.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <kernel/Trellis_Region.hpp>
 #include <kernel/Trellis_Task.hpp>

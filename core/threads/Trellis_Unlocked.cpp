@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <plan/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanRecording.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <task/Trellis_Reserve.hpp>
 

@@ -6,8 +6,8 @@
 #include <Trellis_Future.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <patterns/Trellis_Then.hpp>
-#include <plan/Trellis_PlanNode.hpp>
-#include <plan/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
+#include <recorded/Trellis_PlanRecording.hpp>
 
 #if __has_include(<stdexec/execution.hpp>)
 #include <stdexec/execution.hpp>

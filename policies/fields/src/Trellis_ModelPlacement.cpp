@@ -3,7 +3,7 @@
 #include <Trellis_Error.hpp>
 #include <fields/impl/Trellis_Model.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
-#include <plan/Trellis_PlanNode.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 
 #include <algorithm>
 #include <iterator>

@@ -7,7 +7,7 @@
 #include <mpi/impl/Trellis_MpiCalls.hpp>
 #include <mpi/impl/Trellis_Outstanding.hpp>
 #include <mpi/impl/Trellis_UnusedHandles.hpp>
-#include <plan/Trellis_PlanNode.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>

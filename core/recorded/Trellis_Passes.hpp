@@ -23,7 +23,7 @@ class Kernel;
 class Parts;
 class Pass;
 class PassMemory;
-class PassPlan;
+class RecordedGraph;
 class PlanGraphs;
 struct PlanRecording;
 class PolicyEdges;
@@ -62,10 +62,10 @@ class Passes {
   TaskHandle settle_special(TaskHandle const& handle);
   TaskHandle collect(Pass& pass, PassMemory& memory, TaskSpec& spec);
   void begin_plan(Pass& pass);
-  std::shared_ptr<PassPlan> plan_of(Pass& pass, PassMemory& memory);
+  std::shared_ptr<RecordedGraph> plan_of(Pass& pass, PassMemory& memory);
   void number(Task& task);
-  bool admit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan);
-  void link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
+  bool admit_whole(Label const& label, Pass& pass, std::shared_ptr<RecordedGraph> const& plan);
+  void link_part(RecordedGraph const& plan, std::vector<Task*> const& parts, std::size_t k,
                  bool as_graph);
   void collects_no_more(Pass& pass);
   struct Unpublished {

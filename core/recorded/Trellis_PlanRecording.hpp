@@ -4,10 +4,8 @@
 
 #include <task/Trellis_OneForAll.hpp>
 
-#include <cstddef>
 #include <memory>
 #include <utility>
-#include <vector>
 
 namespace trellis::Impl {
 
@@ -15,7 +13,6 @@ class Kernel;
 class Pass;
 class PassMemory;
 struct PlanState;
-struct Task;
 
 /// What happens to the tasks that a thread submits to a graph, while they are not simply submitted:
 /// they are recorded, or collected by a pass of `iterate`.
@@ -34,14 +31,7 @@ struct PlanRecording {
   Pass* const pass;          ///< or null
   PassMemory* const memory;  ///< of the pass
   std::shared_ptr<PlanState> plan;
-  Task* barrier = nullptr;  ///< the newest synchronizing task, or null
-  std::size_t barrier_index = 0;
-  struct BackEdge {
-    Task* from;
-    Task* to;
-  };
-  std::vector<BackEdge> back_edges;  ///< to the next round
-  PlanRecording* const outer;        ///< of another graph, on the same thread
+  PlanRecording* const outer;  ///< of another graph, on the same thread
   /// The innermost one on this thread, or null.
   TRELLIS_IMPL_ONE_FOR_ALL static constinit inline thread_local PlanRecording* top = nullptr;
 

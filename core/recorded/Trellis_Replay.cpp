@@ -7,10 +7,10 @@
 #include <kernel/Trellis_Submission.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <plan/Trellis_Passes.hpp>
-#include <plan/Trellis_PlanRecording.hpp>
-#include <plan/Trellis_PlanState.hpp>
-#include <plan/Trellis_Plans.hpp>
+#include <recorded/Trellis_Passes.hpp>
+#include <recorded/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanState.hpp>
+#include <recorded/Trellis_Plans.hpp>
 #include <warn/Trellis_Warnings.hpp>
 #include <kernel/Trellis_TaskText.hpp>
 
@@ -39,13 +39,13 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
   PlanRecording* const recording = PlanRecording::of(m_kernel);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
   // Who looks at single tasks sees them run one by one.
-  if (!is_recorded && plan->graph.exists() && !m_kernel.numbers_runs() && rounds > 0) {
+  if (!is_recorded && plan->is_graph() && !m_kernel.numbers_runs() && rounds > 0) {
     if (recording != nullptr) m_passes.admit(recording->pass);
     return m_graphs.replay_graph(label, plan, rounds);
   }
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
   TaskSpec spec(std::move(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
-  spec.accesses = plan->requests;
+  spec.accesses = plan->recorded->requests();
   spec.after = plan->after;
   spec.replays = plan.get();
   if (is_recorded) return m_kernel.submit(std::move(spec), Frame::of(m_kernel));
@@ -88,7 +88,7 @@ void Plans::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) con
 void Plans::order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved) {
   std::vector<TaskHandle> before;
   for_each_plan(*spec.replays, [&](PlanState const& plan) {
-    if (plan.graph.exists() && plan.last.valid()) before.push_back(plan.last);
+    if (plan.is_graph() && plan.last.valid()) before.push_back(plan.last);
   });
   if (before.empty()) return;
   if (resolved.empty()) resolved.assign(spec.after.begin(), spec.after.end());
@@ -186,19 +186,12 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
   }
   if (!m_recorder) return;
   for (std::uint64_t round = 0; round < rounds; ++round)
-    for (Task const* task : plan.tasks) {
-      TaskId const from = task->run_id + round * count;
-      std::uint32_t position = 0;
-      task->for_each_successor([&](Task const* successor) {
-        bool const same_round = position++ < task->node.own_round;
-        if (!same_round && round + 1 == rounds) return;
-        auto const reason = plan.reasons.find({task->node.index, successor->node.index});
-        m_recorder->edge(
-            from, successor->run_id + (round + (same_round ? 0 : 1)) * count,
-            same_round && reason != plan.reasons.end() ? reason->second : EdgeReason::access);
-      });
-      if (task->node.follows_itself == 1 && round + 1 < rounds)
-        m_recorder->edge(from, from + count, EdgeReason::access);
+    for (RecordedEdge const& edge : plan.edges().all()) {
+      bool const same_round = edge.kind == RecordedEdge::Kind::own_round;
+      if (!same_round && (!plan.rounds_overlap || round + 1 == rounds)) continue;
+      m_recorder->edge(plan.tasks[edge.from]->run_id + round * count,
+                       plan.tasks[edge.to]->run_id + (round + (same_round ? 0 : 1)) * count,
+                       edge.reason);
     }
 }
 
@@ -298,12 +291,8 @@ bool Plans::hand_to_next_round(PlanState& plan) const {
   for (auto const& each : failed)
     if (each.task == plan.last_barrier) return false;
   for (auto const& [task, failure] : failed) {
-    auto const before = [](PlanState::Carried const& a, PlanState::Carried const& b) {
-      return a.from < b.from;
-    };
-    auto const [first, last] = std::equal_range(plan.carried.begin(), plan.carried.end(),
-                                                PlanState::Carried{task, nullptr}, before);
-    for (auto each = first; each != last; ++each) inherit(*each->to, failure);
+    for (RecordedEdge const& edge : plan.edges().from(task->node.index))
+      if (edge.kind == RecordedEdge::Kind::next_round) inherit(*plan.runs[edge.to], failure);
     if (plan.first_barrier != nullptr) inherit(*plan.first_barrier, failure);
   }
   return true;

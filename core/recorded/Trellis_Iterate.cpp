@@ -9,10 +9,10 @@
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
-#include <plan/Trellis_Pass.hpp>
-#include <plan/Trellis_PlanRecording.hpp>
-#include <plan/Trellis_PlanState.hpp>
-#include <plan/Trellis_Passes.hpp>
+#include <recorded/Trellis_Pass.hpp>
+#include <recorded/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanState.hpp>
+#include <recorded/Trellis_Passes.hpp>
 #include <device/Trellis_DeviceTasks.hpp>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
     pass.begin(m_last_pass.fetch_add(1, std::memory_order_relaxed) + 1);
     memory.begin();
     bool goes_on = false;
-    std::shared_ptr<PassPlan> plan;
+    std::shared_ptr<RecordedGraph> plan;
     try {
       {
         PlanRecording const recording(m_kernel, &pass, &memory);
@@ -136,19 +136,23 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
   bool const known = pass.recorded == nullptr && memory.next(spec);  // may ask the user's tags
   std::unique_lock lock(m_submission);
   std::size_t const place = pass.tasks.size();
+  FoundEntries found(known ? 0 : spec.accesses.size());
   if (!pass.collects || place == Pass::most_tasks) return {};
   if (known) {
     pass.plan = memory.leader().get();
     pass.plan->note_identities(place, spec, pass.number());
   } else {
     if (pass.recorded == nullptr) begin_plan(pass);
-    pass.recorded->prepare(spec);
+    m_admission.find_entries(spec, pass.recorded->region(), place, found);
   }
   pass.tasks.reserve(place + 1);
   if (place == 0) m_passes.reserve(m_passes.size() + 1);
   Task& task = m_admission.make_task(spec);
   if (!known) try {
-      pass.recorded->add(task, spec);
+      std::weak_ptr<PlanState> replays;
+      if (spec.replays != nullptr) replays = spec.replays->weak_from_this();
+      pass.recorded->add(task, spec, found, m_rules, replays);
+      task.clear_accesses();  // it gets them when it is submitted
     } catch (...) {
       lock.unlock();
       m_admission.unmake_task(task);
@@ -169,7 +173,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
 
 /// Of this pass, with the tasks that have been collected. The graph's lock is held.
 void Passes::begin_plan(Pass& pass) {
-  auto plan = std::make_shared<PassPlan>(m_slab, m_failures, m_streams);
+  auto plan = std::make_shared<RecordedGraph>(m_slab, m_failures, m_streams);
   for (std::size_t k = 0; k < pass.tasks.size(); ++k) plan->add_like(*pass.plan, k, *pass.tasks[k]);
   pass.plan = plan.get();
   pass.recorded = std::move(plan);
@@ -177,12 +181,12 @@ void Passes::begin_plan(Pass& pass) {
 
 /// The plan that a pass is to be submitted with whose body is over; null when it has been
 /// submitted, or is empty.
-std::shared_ptr<PassPlan> Passes::plan_of(Pass& pass, PassMemory& memory) {
+std::shared_ptr<RecordedGraph> Passes::plan_of(Pass& pass, PassMemory& memory) {
   {
     std::lock_guard const lock(m_submission);
     if (!pass.collects || pass.tasks.empty()) return nullptr;
     if (pass.recorded == nullptr) {
-      if (std::shared_ptr<PassPlan> known = memory.end()) return known;
+      if (std::shared_ptr<RecordedGraph> known = memory.end()) return known;
       begin_plan(pass);  // one that ends earlier than those known
     }
   }
@@ -208,7 +212,8 @@ void Passes::number(Task& task) {
 }
 
 /// The pass becomes one task with parts. False when it has been submitted on demand.
-bool Passes::admit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan) {
+bool Passes::admit_whole(Label const& label, Pass& pass,
+                         std::shared_ptr<RecordedGraph> const& plan) {
   bool const as_graph = plan->has_graph.load(std::memory_order_relaxed);
   std::vector<Task*> const& parts = pass.tasks;
   auto const construct = [&](void* storage) {
@@ -218,7 +223,7 @@ bool Passes::admit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPla
                 alignof(WholePass), construct);
   spec.accesses = plan->requests();
   spec.priority = plan->priority();
-  spec.synchronizing = plan->synchronizes();
+  spec.synchronizing = !plan->barriers().empty();
   if (as_graph) spec.space = plan->graph.device;
   RegionPtr region;
   {
@@ -279,23 +284,19 @@ bool Passes::admit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPla
 
 /// Gives a part the edges that it has by the plan. One without any gets one from the start of the
 /// whole.
-void Passes::link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
+void Passes::link_part(RecordedGraph const& plan, std::vector<Task*> const& parts, std::size_t k,
                        bool as_graph) {
   Task& part = *parts[k];
   std::lock_guard const lock(part.lock);  // a search for circles may look at its successors
-  for (PassPlan::Edge const& edge : plan.edges_from(k)) {
+  for (RecordedEdge const& edge : plan.edges().from(k)) {
     Task& next = *parts[edge.to];
-    part.add_successor(&next);
     if (m_recorder) m_recorder->edge(part.id, next.id, edge.reason);
-    if (!as_graph && next.runs_on_device() &&
-        DeviceTasks::trigger_between(part, next) == Trigger::launch)
+    if (as_graph) continue;
+    part.add_successor(&next);
+    if (next.runs_on_device() && DeviceTasks::trigger_between(part, next) == Trigger::launch)
       next.device_predecessors.push_back({&part, part.id});
   }
-  if (as_graph)
-    part.node.own_round =
-        part.successor_count;  // it is captured like a round of a plan, and does not run
-  else
-    part.unfinished.store(std::max(plan.edges_to(k), 1), std::memory_order_relaxed);
+  if (!as_graph) part.unfinished.store(std::max(plan.edges_to(k), 1), std::memory_order_relaxed);
 }
 
 /// The graph's lock is held.
@@ -321,7 +322,7 @@ void Passes::admit_collected(Pass& pass, Vector<Unpublished>& admitted) {
     Task& task = *pass.tasks[k];
     requests.clear();
     for (TaskAccess const& access : pass.plan->accesses(k))
-      requests.push_back({access.entry->area, access.mode, access.entry->resource, &resource_ops});
+      requests.push_back(request_like(access));
     TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
     spec.accesses = requests;
     FoundEntries found(spec.accesses.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Plan.hpp>
-#include <plan/Trellis_PlanState.hpp>
+#include <recorded/Trellis_PlanState.hpp>
 
 namespace trellis {
 
@@ -11,7 +11,7 @@ std::size_t Plan::tasks() const {
   return valid() ? m_state->task_count : 0;
 }
 std::size_t Plan::edges() const {
-  return valid() ? m_state->edges : 0;
+  return valid() ? m_state->edges_within_round : 0;
 }
 std::size_t Plan::edges_between_rounds() const {
   return valid() ? m_state->edges_between_rounds : 0;

@@ -2,80 +2,29 @@
 #ifndef TRELLIS_IMPL_PLANSTATE_HPP
 #define TRELLIS_IMPL_PLANSTATE_HPP
 
-#include <Trellis_Access.hpp>
-#include <Trellis_DeviceAdapter.hpp>
-#include <Trellis_Area.hpp>
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
-#include <access/Trellis_AccessTable.hpp>
-#include <device/Trellis_CapturedGraph.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <graph/Trellis_GraphControl.hpp>
 #include <kernel/Trellis_TaskSpec.hpp>
 #include <kernel/Trellis_Task.hpp>
+#include <recorded/Trellis_HeldResources.hpp>
+#include <recorded/Trellis_RecordedGraph.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace trellis::Impl {
 
 class PlanGraphs;
 class Plans;
-
-/// What others see of the accesses of several tasks.
-struct OuterAccess {
-  ResourceInfo info;
-  Area area;
-  Mode mode;
-  Resource const* resource;  ///< of the table of these tasks
-};
-inline constexpr SubjectOps outer_access_ops{
-    [](void const* subject, ResourceInfo& info) {
-      info = static_cast<OuterAccess const*>(subject)->info;
-    },
-    nullptr, nullptr,
-    [](void const* subject) {
-      return static_cast<OuterAccess const*>(subject)->resource->identity;
-    }};
-/// The union of the accesses that `for_each(f)` calls f with: one for each area; neighbouring runs
-/// of bytes in one mode are put together.
-[[nodiscard]] std::vector<OuterAccess> join_accesses(
-    FunctionRef<void(FunctionRef<void(TaskAccess const&)>)> for_each);
-/// Requests for these, which refer to them.
-[[nodiscard]] std::vector<AccessRequest> requests_of(std::vector<OuterAccess> const& accesses);
-
-/// An allocation that a plan has been recorded with.
-///
-/// A plan works on the Views that its functors captured. When those outside have been reallocated
-/// or dropped, nobody will ever see what it does, and it must be a mistake. So it counts: of all
-/// references to the allocation `held` are its own.
-struct HeldResource {
-  std::string label;
-  std::unique_ptr<ResourceHold> hold;
-  long held = 1;                  ///< with `hold`; not more than there are
-  bool held_outside = false;      ///< when it had been recorded
-  bool is_counted = false;        ///< by HeldByPlans
-  std::uint32_t counted_for = 0;  ///< number of the task whose references were counted last
-};
-
-/// How many references to each allocation the plans of all graphs have. None of them is one of the
-/// program's, which several plans over one View must not take each other's for.
-class HeldByPlans {
- public:
-  static void add(HeldResource& resource);
-  static void remove(HeldResource const& resource) noexcept;
-  /// Does the program hold it, too?
-  [[nodiscard]] static bool is_held_outside(HeldResource const& resource);
-};
 
 /// Tasks of a plan that hang together by edges, within a round or to the next one.
 ///
@@ -95,50 +44,15 @@ struct PlanComponent {
   bool fails_as_one = true;
 };
 
-/// A plan whose tasks all run on one device, or a piece of a plan, as a graph of that
-/// device. A graph waits for the end of its own launch before, so rounds overlap only within one:
-/// where many are to be run, a graph of several is launched as often as it fits.
-///
-/// SEVERAL ROUNDS. Such a graph has the edges within each round, those from each round to the next
-/// one, and one from each task's run to its next. By the argument in PlanState paths order all
-/// conflicting tasks of two rounds in a row, and with that of all.
-struct PlanGraph {
-  static constexpr std::size_t most_rounds = 8;
-  static constexpr std::size_t most_nodes = 4096;  ///< of several rounds
-
-  /// So many rounds are run one by one before it is worth to capture several.
-  static constexpr std::uint64_t rounds_before = 32;
-
-  /// Branches of the graph for each stream that the graph's tasks would have otherwise: in a graph
-  /// they cost nothing, and fewer than the plan is wide delay what could run.
-  static constexpr std::size_t branches_per_stream = 4;
-
-  DeviceAdapter* device = nullptr;  ///< null: there is none
-  CapturedGraph one;
-  CapturedGraph several;
-  std::size_t rounds = 0;  ///< of `several`; 0: they cannot be had
-  std::uint64_t asked_for_several = 0;
-
-  /// Does not change once the plan is recorded.
-  [[nodiscard]] bool exists() const { return device != nullptr; }
-  void make_stale() { one.stale = several.stale = true; }
-  /// Requires the lock of the streams.
-  void release() noexcept {
-    if (device == nullptr) return;
-    one.release(*device);
-    several.release(*device);
-    *this = {};
-  }
-};
-
 /// The tasks of a piece of a plan, launched as one graph.
 struct PlanPiece {
   PlanGraph graph;
-  std::vector<Task*> members;  ///< in the order of submission
+  std::vector<Task*> members;  ///< in the order of submission, and so of their places
   Task* task = nullptr;        ///< in their place; its index is behind those of all tasks
 };
 
-/// Tasks that run round by round, without being analysed, copied or allocated again.
+/// Tasks that run round by round, without being analysed, copied or allocated again: a recorded
+/// graph, and a task for each of its places.
 ///
 /// To the tasks around it a replay is one task (here: the whole) with the union of their accesses;
 /// when that starts, the tasks without an edge to them start, and when all are through with their
@@ -185,44 +99,35 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   Label label;
 
   // Does not change once it is recorded.
-  std::uint64_t const number = new_plan_number();
-  /// The parent of all tasks, of which nothing but `scope`, `parent`, `run_id` and `unfinished` is
-  /// used: the last counts replays that are not complete. Its memory outlives the plan.
+  std::unique_ptr<RecordedGraph> recorded;  ///< null: the plan has been dismantled
+  /// The owner of the region of all tasks, of which nothing but `scope`, `parent`, `run_id` and
+  /// `unfinished` is used: the last counts replays that are not complete. Its memory outlives the
+  /// plan.
   Task* owner = nullptr;
-  std::vector<Task*> tasks;    ///< in the order of submission
-  std::vector<Task*> roots;    ///< those without an edge to them in their round
-  std::size_t leaves = 0;      ///< tasks without a successor in their round
-  std::size_t capturable = 0;  ///< tasks that can be in a graph of their device
-  std::size_t edges = 0;
-  std::size_t edges_between_rounds = 0;
+  std::vector<Task*> tasks;  ///< by place
+  /// Of a plan that is no graph as a whole.
+  std::vector<std::unique_ptr<PlanPiece>> pieces;
+  /// By place, behind which come those of the pieces: what runs there.
+  std::vector<Task*> runs;
+  RecordedEdges between_pieces;  ///< edges of what runs, where there are pieces
+  std::vector<Task*> roots;      ///< what runs without an edge to it in its round
+  std::size_t leaves = 0;        ///< what runs without a successor in its round
   bool rounds_overlap = true;
-  /// of edges not by access
-  std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason> reasons;
-  std::map<std::uintptr_t, HeldResource> resources;  ///< by the begin of the allocation
+  HeldResources resources;
   std::unique_ptr<PlanComponent[]> components;
   std::size_t component_count = 0;
-  std::size_t task_count = 0;  ///< what `Plan` says, while the graph may end
-  std::size_t access_count = 0;
-
-  // Where rounds do not overlap.
-  struct Carried {
-    Task* from;
-    Task* to;  ///< in the next round
-  };
-  std::vector<Carried> carried;  ///< sorted by `from`
   /// The first and the last synchronizing task, or null: the first one comes after all tasks of the
   /// round before, and the last one before all of the next round.
   Task* first_barrier = nullptr;
   Task* last_barrier = nullptr;
   std::vector<PlanState*> nested;  ///< that tasks of this one replay; they keep them alive
-  /// Of a plan that is no graph as a whole.
-  std::vector<std::unique_ptr<PlanPiece>> pieces;
-  PlanGraph graph;  ///< guarded by the mutex of AsyncStreams, once it has been recorded
+  std::vector<TaskHandle> after;   ///< tasks from before, that it explicitly depends on
 
-  // What others see.
-  std::vector<OuterAccess> outer;
-  std::vector<AccessRequest> requests;  ///< for these
-  std::vector<TaskHandle> after;        ///< tasks from before, that it explicitly depends on
+  // What `Plan` says, while the graph may end.
+  std::size_t task_count = 0;
+  std::size_t edges_within_round = 0;
+  std::size_t edges_between_rounds = 0;
+  std::size_t access_count = 0;
 
   // The replay under way.
   std::uint64_t rounds_at_once = 0;  ///< how often each task runs until `open` is 0
@@ -245,6 +150,19 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   };
   /// Guarded by lock: of this round, where rounds do not overlap.
   Vector<FailedRun> failed_runs;
+
+  /// All tasks do nothing but launch work on one device, and a graph of that does it.
+  [[nodiscard]] bool is_graph() const { return recorded->graph.exists(); }
+  /// The edges of what runs.
+  [[nodiscard]] RecordedEdges const& edges() const {
+    return pieces.empty() ? recorded->edges() : between_pieces;
+  }
+  /// Calls f(task) for each that runs.
+  template <class F>
+  void for_each_run(F&& f) const {
+    for (std::size_t k = 0; k < runs.size(); ++k)
+      if (runs[k]->node.index == k) f(*runs[k]);
+  }
 };
 
 /// Calls f for the plan and for all that it replays.

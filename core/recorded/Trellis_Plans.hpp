@@ -4,7 +4,7 @@
 
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
-#include <plan/Trellis_PlanNode.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 #include <task/Trellis_FailurePtr.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <kernel/Trellis_TaskHandle.hpp>
@@ -31,7 +31,6 @@ class Kernel;
 class Passes;
 class PlanGraphs;
 class Submission;
-struct FoundEntries;
 class FailureLog;
 struct PlanRecording;
 class Recorder;
@@ -75,16 +74,9 @@ class Plans {
 
  private:
   std::shared_ptr<PlanState> new_plan(Label&& label);
-  static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
-  static void tell(SchedulingPolicy& planner, PlanState const& plan);
-  static void count_references(PlanState& plan, Task const& task, TaskSpec const& spec,
-                               FoundEntries const& found);
   void check_still_held(PlanState const& plan) const;
-  void enter_again(Task& task, Region& region, TaskId last_of_round,
-                   FunctionRef<void(Task&, Task&)> add);
-  void finish(PlanRecording& recording);
-  void find_carried(PlanState& plan, TaskId last_of_round);
-  static void map_carried_to_pieces(PlanState& plan);
+  void finish(PlanState& plan);
+  void link(PlanState& plan);
   static void find_components(PlanState& plan);
 
   void cancel_tasks(PlanState& plan, FailurePtr const& failure);

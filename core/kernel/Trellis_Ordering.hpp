@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_ORDERING_HPP
+#define TRELLIS_IMPL_ORDERING_HPP
+
+#include <Trellis_Tag.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <kernel/Trellis_FoundEntries.hpp>
+#include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+
+#include <deque>
+#include <utility>
+
+/// What orders a new task behind others of its region: its accesses, rules, and synchronizing tasks.
+///
+/// These functions say behind which tasks. `link(before)` makes the edge: a live one in Submission,
+/// a recorded one in RecordedGraph. It returns false when nothing need be ordered behind that task
+/// any more. `id` is what the region's table knows the new task by. The lock of the region is held.
+namespace trellis::Impl {
+
+/// Notes the states of a task's accesses, and whether it may exclude others.
+void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
+
+/// Enters one access of the task.
+template <class Link>
+void enter_access(Task& task, TaskAccess const& access, TaskId id, Region& region, Link&& link) {
+  if (access.state >= 0)
+    region.table.enter(*access.entry, task.state_of(access), task, id, link);
+  else
+    region.table.enter(*access.entry, access.mode, task, id, link);
+}
+
+/// By the tags of the tasks. Tasks with one value of a tag are one class, so a rule is asked once
+/// for each value. A class whose members must keep their order is represented by its last one.
+void order_by_rules(std::deque<TagRule> const& rules, Task& task, TaskId id, Region& region,
+                    FunctionRef<bool(LiveAccess)> link);
+
+/// A synchronizing task comes after all that are there, and those to come come after it.
+/// `for_each_since(f)` calls f for the tasks since the last one.
+template <class ForEachSince, class Link>
+void order_by_barrier(Task& task, TaskId id, Region& region, ForEachSince&& for_each_since,
+                      Link&& link) {
+  LiveAccess& barrier = region.barrier;
+  bool const synchronizes = task.marks.synchronizing;
+  if (synchronizes)
+    for_each_since([&](LiveAccess other) {
+      if (other.id > barrier.id && other.id != id) link(other);
+    });
+  if (barrier.task != nullptr && !link(barrier)) barrier.task = nullptr;
+  if (synchronizes) barrier = {&task, id};
+}
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_HELDRESOURCES_HPP
+#define TRELLIS_IMPL_HELDRESOURCES_HPP
+
+#include <Trellis_Access.hpp>
+#include <kernel/Trellis_FoundEntries.hpp>
+#include <kernel/Trellis_Task.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace trellis::Impl {
+
+/// The allocations that a plan has been recorded with.
+///
+/// A plan works on the Views that its functors captured. When those outside have been reallocated
+/// or dropped, nobody will ever see what it does, and it must be a mistake. So it counts: of all
+/// references to an allocation so many are its own. None of them is one of the program's, which
+/// several plans over one View must not take each other's for: the references of all plans of all
+/// graphs are added up.
+class HeldResources {
+ public:
+  HeldResources() = default;
+  HeldResources(HeldResources const&) = delete;
+  HeldResources& operator=(HeldResources const&) = delete;
+  ~HeldResources() { release(); }
+
+  /// The references in the body of a task that is recorded, which is the plan's `number`th, counted
+  /// from 1.
+  void count(Task const& task, std::uint32_t number, TaskSpec const& spec,
+             FoundEntries const& found);
+  /// All tasks are there. From now on the references are known to other plans.
+  void recorded();
+  /// One that the program held then, and holds no longer, by its label; or null.
+  [[nodiscard]] std::string const* find_lost() const;
+  /// Before the first reference of the plan is gone: a plan over the same View that looks meanwhile
+  /// finds more references than plans have, never fewer.
+  void forget() noexcept;
+  /// Without a lock: it may free Views.
+  void release() noexcept {
+    forget();
+    m_resources.clear();
+  }
+
+ private:
+  struct Held {
+    std::string label;
+    std::unique_ptr<ResourceHold> hold;
+    long held = 1;                  ///< by the plan, with `hold`; not more than there are
+    bool held_outside = false;      ///< when it had been recorded
+    bool is_known = false;          ///< to other plans
+    std::uint32_t counted_for = 0;  ///< number of the task whose references were counted last
+  };
+  [[nodiscard]] static bool is_held_outside(Held const& resource);
+
+  std::map<std::uintptr_t, Held> m_resources;  ///< by the begin of the allocation
+};
+
+}  // namespace trellis::Impl
+
+#endif

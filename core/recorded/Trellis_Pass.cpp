@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <recorded/Trellis_Pass.hpp>
+
+#include <algorithm>
+#include <utility>
+
+/// Which of the passes that a loop remembers a new one is like.
+namespace trellis::Impl {
+
+void PassMemory::begin() {
+  m_position = 0;
+  m_leader = none;
+  for (std::size_t k = 0; k < most; ++k)
+    if (m_known[k].plan != nullptr &&
+        (m_leader == none || m_known[k].used > m_known[m_leader].used))
+      m_leader = k;
+}
+
+bool PassMemory::next(TaskSpec const& spec) {
+  if (m_leader == none) return false;
+  if (m_known[m_leader].plan->is_same(m_position, spec)) {
+    ++m_position;
+    return true;
+  }
+  Known const& leader = m_known[m_leader];
+  for (std::size_t k = 0; k < most; ++k)
+    if (k != m_leader && m_known[k].plan != nullptr && leader.common[k] == m_position &&
+        m_known[k].plan->is_same(m_position, spec)) {
+      m_leader = k;
+      ++m_position;
+      return true;
+    }
+  return false;
+}
+
+std::shared_ptr<RecordedGraph> PassMemory::end() {
+  for (std::size_t k = 0; k < most; ++k)
+    if (m_leader != none && (k == m_leader || m_known[m_leader].common[k] == m_position) &&
+        m_known[k].plan != nullptr && m_known[k].plan->size() == m_position) {
+      m_known[k].used = ++m_uses;
+      return m_known[k].plan;
+    }
+  return nullptr;
+}
+
+std::shared_ptr<RecordedGraph> const& PassMemory::leader() const {
+  static std::shared_ptr<RecordedGraph> const nobody;
+  return m_leader != none ? m_known[m_leader].plan : nobody;
+}
+
+/// With the leader it has all up to the position in common, so with each other one what that has in
+/// common with the leader, but not more: that was asked.
+void PassMemory::add(std::shared_ptr<RecordedGraph> plan) {
+  std::array<std::size_t, most> common{};
+  for (std::size_t k = 0; k < most && m_leader != none; ++k)
+    common[k] = k == m_leader ? m_position : std::min(m_position, m_known[m_leader].common[k]);
+  std::size_t place = 0;
+  for (std::size_t k = 0; k < most; ++k)
+    if (m_known[k].used < m_known[place].used) place = k;
+  m_known[place] = {std::move(plan), ++m_uses, common};
+  for (std::size_t k = 0; k < most; ++k) m_known[k].common[place] = common[k];
+  m_leader = none;
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PASS_HPP
+#define TRELLIS_IMPL_PASS_HPP
+
+#include <recorded/Trellis_RecordedGraph.hpp>
+#include <kernel/Trellis_TaskSpec.hpp>
+#include <kernel/Trellis_Task.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace trellis::Impl {
+
+class PlanGraphs;
+
+/// The different passes that a loop remembers, and which of them a new pass is like so far.
+///
+/// All plans that agree with the pass so far agree with each other so far. So a task is compared
+/// with one of them, the leader; when that is another one, with those that part from the leader
+/// just there.
+class PassMemory {
+ public:
+  static constexpr std::size_t most = 8;
+
+  /// A new pass. Begins with the plan used last.
+  void begin();
+  /// The next task of the pass. False: no plan goes on with it.
+  [[nodiscard]] bool next(TaskSpec const& spec);
+  /// The pass is over: the plan that it is like, or null.
+  [[nodiscard]] std::shared_ptr<RecordedGraph> end();
+  /// The plan that the pass has been like so far; null when there is none.
+  [[nodiscard]] std::shared_ptr<RecordedGraph> const& leader() const;
+  /// Remembers the plan of a pass that was none of these, in the place of the one used longest ago.
+  void add(std::shared_ptr<RecordedGraph> plan);
+
+ private:
+  struct Known {
+    std::shared_ptr<RecordedGraph> plan;
+    std::uint64_t used = 0;
+    std::array<std::size_t, most> common{};  ///< so many tasks are those of another one, too
+  };
+  static constexpr std::size_t none = most;
+  std::array<Known, most> m_known;
+  std::size_t m_leader = none;
+  std::size_t m_position = 0;  ///< tasks of the pass that the leader has as well
+  std::uint64_t m_uses = 0;
+};
+
+/// A pass of `iterate`, whose tasks are collected until its body is over.
+///
+/// A collected task is made, with its functor and its properties, and the user has a handle of it.
+/// It is not submitted: it has no id, no edges, and nobody but its pass knows it. At the end of the
+/// body all of them are submitted as one task, the whole, of which they are the parts: their edges
+/// are those of the plan.
+///
+/// ON DEMAND. Whoever asks after a collected task (`Passes::settle`), or for everything, has the
+/// pass submitted at once: what it has collected becomes ordinary tasks, in order, and so does what
+/// it hands in from there on. So nobody ever waits for the body.
+///
+/// TICKETS. The handle of a collected task carries a ticket in place of an id: a number that is no
+/// id, and says of which pass it is and at which place. `Task::live_id` is the ticket while the
+/// task is collected. When it is submitted it gets its id, which is its place among all that is
+/// submitted, and `Task::ticket_for` says which: whoever comes with the ticket goes on with the id.
+///
+/// All but the comparison with plans is guarded by the graph's lock.
+class Pass {
+ public:
+  static constexpr TaskId ticket = TaskId{1} << 62;  ///< in all tickets, and in no ids
+  static constexpr unsigned place_bits = 24;
+  static constexpr std::size_t most_tasks = std::size_t{1} << place_bits;
+
+  [[nodiscard]] static bool is_ticket(TaskId id) { return id >> 62 == 1; }
+  [[nodiscard]] TaskId ticket_of(std::size_t place) const {
+    return ticket | m_number << place_bits | place;
+  }
+  [[nodiscard]] bool gave_out(TaskId id) const {
+    return id >> place_bits == ticket_of(0) >> place_bits;
+  }
+
+  /// `number`: different for each pass of the graph.
+  void begin(std::uint64_t number) {
+    m_number = number % (TaskId{1} << (62 - place_bits));
+    collects = true;
+    tasks.clear();
+    plan = nullptr;
+    recorded = nullptr;
+  }
+
+  /// Else it has been submitted, and what comes is submitted as it comes. Never becomes true again.
+  std::atomic<bool> collects{false};
+  std::vector<Task*> tasks;       ///< collected so far
+  RecordedGraph* plan = nullptr;  ///< that begins with these
+  /// That one, when it is made of this pass.
+  std::shared_ptr<RecordedGraph> recorded;
+  [[nodiscard]] std::uint64_t number() const { return m_number; }
+
+ private:
+  std::uint64_t m_number = 0;
+};
+
+/// The body of a whole.
+struct WholePass {
+  std::shared_ptr<RecordedGraph> plan;  ///< what the parts' accesses refer to
+  PlanGraphs* graphs;
+  std::vector<Task*> parts;  ///< when they are launched as a graph
+};
+
+}  // namespace trellis::Impl
+
+#endif
