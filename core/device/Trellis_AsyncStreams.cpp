@@ -75,7 +75,8 @@ int AsyncStreams::stream_for(DeviceAdapter& device, void const* instance) {
 
 AsyncStreams::Stream& AsyncStreams::choose(Task const& task, DeviceAdapter& device,
                                            int threads_per_worker) {
-  if (task.wanted_stream >= 0) return *m_streams[static_cast<std::size_t>(task.wanted_stream)];
+  if (task.on_device->wanted_stream >= 0)
+    return *m_streams[static_cast<std::size_t>(task.on_device->wanted_stream)];
   if (Stream* const behind = m_ends_in_predecessor; behind != nullptr && !behind->of_user)
     return *behind;
   Stream* least = nullptr;
@@ -142,13 +143,15 @@ void AsyncStreams::find_needed(std::span<Task* const> tasks, DeviceAdapter const
   std::fill(m_needed.begin(), m_needed.end(), 0);
   m_ends_in_predecessor = nullptr;
   for (Task const* const task : tasks)
-    for (auto const& [before, id] : task->device_predecessors) {
-      if (before->launched_id != id || before->stream < 0) continue;  // it has retired
-      Stream& other = *m_streams[static_cast<std::size_t>(before->stream)];
-      std::uint64_t& needed = m_needed[static_cast<std::size_t>(before->stream)];
-      needed = std::max(needed, before->position);
+    for (auto const& [before, id] : task->on_device->predecessors) {
+      if (before->on_device->launched_id != id || before->on_device->stream < 0)
+        continue;  // it has retired
+      Stream& other = *m_streams[static_cast<std::size_t>(before->on_device->stream)];
+      std::uint64_t& needed = m_needed[static_cast<std::size_t>(before->on_device->stream)];
+      needed = std::max(needed, before->on_device->position);
       // The newest predecessor is the last one of the list.
-      if (task == tasks.front() && other.device == &device && before->position == other.last())
+      if (task == tasks.front() && other.device == &device &&
+          before->on_device->position == other.last())
         m_ends_in_predecessor = &other;
     }
 }
@@ -199,10 +202,11 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
   auto const enter = [&](std::span<Task* const> which) {
     for (Task* const task : which) {
       if (timed) task->launched_ns = launched_ns;
-      task->start_event = std::exchange(start, nullptr);  // the first one's; see pass_first_event
-      task->launched_id = task->live_id.load(std::memory_order_relaxed);
-      task->stream = stream.number;
-      task->position = stream.next++;
+      task->on_device->start_event =
+          std::exchange(start, nullptr);  // the first one's; see pass_first_event
+      task->on_device->launched_id = task->live_id.load(std::memory_order_relaxed);
+      task->on_device->stream = stream.number;
+      task->on_device->position = stream.next++;
       stream.launched.push_back(task);
       m_launched.fetch_add(1, std::memory_order_seq_cst);
     }
@@ -262,11 +266,12 @@ bool AsyncStreams::pass_first_event(Stream& stream) {
   remove_first_event(stream);
   bool timed = false;
   Retired of_batch{};  // its first one, which has the event at which all have begun
-  while (!stream.launched.empty() && stream.launched.front()->position <= event.position) {
+  while (!stream.launched.empty() &&
+         stream.launched.front()->on_device->position <= event.position) {
     Task& task = *stream.launched.front();
     stream.launched.pop_front();
     Retired passed{&task, stream.number};
-    if (task.start_event != nullptr) {
+    if (task.on_device->start_event != nullptr) {
       timed = true;
       note_times(passed, stream, event.event);
       of_batch = passed;
@@ -274,7 +279,7 @@ bool AsyncStreams::pass_first_event(Stream& stream) {
       passed.started_ns = of_batch.started_ns;
       passed.finished_ns = of_batch.finished_ns;
     }
-    task.stream = -1;
+    task.on_device->stream = -1;
     hand_out(std::move(passed));
   }
   if (!timed || !m_clock.take(*stream.device, event.event))
@@ -284,14 +289,14 @@ bool AsyncStreams::pass_first_event(Stream& stream) {
 
 void AsyncStreams::note_times(Retired& passed, Stream& stream, void* event) {
   Task& task = *passed.task;
-  if (auto const times =
-          m_clock.span(*stream.device, task.start_event, event, task.launched_ns, stream.past_ns)) {
+  if (auto const times = m_clock.span(*stream.device, task.on_device->start_event, event,
+                                      task.launched_ns, stream.past_ns)) {
     passed.started_ns = static_cast<std::uint64_t>(times->started);
     passed.finished_ns = static_cast<std::uint64_t>(times->finished);
     stream.past_ns = times->finished;
   }
-  stream.device->release_event(task.start_event);
-  task.start_event = nullptr;
+  stream.device->release_event(task.on_device->start_event);
+  task.on_device->start_event = nullptr;
 }
 
 /// True: nothing at or before the position is on the stream any more. Requires that the stream has
@@ -321,9 +326,10 @@ void AsyncStreams::fail(Stream& stream, std::exception_ptr const& error) {
   stream.events.clear();
   stream.needed_at_events.clear();
   for (Task* task : std::exchange(stream.launched, {})) {
-    if (task->start_event != nullptr) stream.device->release_event(task->start_event);
-    task->start_event = nullptr;
-    task->stream = -1;
+    if (task->on_device->start_event != nullptr)
+      stream.device->release_event(task->on_device->start_event);
+    task->on_device->start_event = nullptr;
+    task->on_device->stream = -1;
     hand_out({task, stream.number, 0, 0, failure});
   }
 }
@@ -410,8 +416,8 @@ void AsyncStreams::note_what_is_awaited() {
   bool any = false;
   for (auto const& stream : m_streams) {
     if (is_new) stream->awaited = stream->last();
-    any =
-        any || (!stream->launched.empty() && stream->launched.front()->position <= stream->awaited);
+    any = any || (!stream->launched.empty() &&
+                  stream->launched.front()->on_device->position <= stream->awaited);
   }
   m_any_awaited = any;
 }

@@ -105,7 +105,8 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
 }
 
 bool DeviceTasks::offer(Task& task) {
-  bool const is_batch = task.marks.is_fusable && (task.next != nullptr || task.deployed != nullptr);
+  bool const is_batch =
+      task.marks.is_fusable && (task.next != nullptr || task.deployed() != nullptr);
   return m_offered.is_served() && !is_batch && task.device()->launch_is_slow() &&
          m_offered.offer(task, rank_of_launch(task));
 }
@@ -167,7 +168,7 @@ void DeviceTasks::close_offers() {
 void DeviceTasks::inherit_on_device(Task& task) {
   m_cancellation.reach(task);
   if (!m_failures.any()) return;
-  for (auto const& before : task.device_predecessors)
+  for (auto const& before : task.on_device->predecessors)
     if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
 }
 
@@ -206,7 +207,7 @@ void DeviceTasks::note_launch(Task& task, Vector<Task*>& ready) {
 
 /// `ready` gets its successors that wait for nothing else.
 void DeviceTasks::launch_one(Task& task, Seat& seat, Vector<Task*>& ready) {
-  if (task.marks.is_fusable && task.deployed != nullptr) [[unlikely]]
+  if (task.marks.is_fusable && task.deployed() != nullptr) [[unlikely]]
     return deploy_batch(task, seat);
   if (task.marks.is_fusable && task.next != nullptr) [[unlikely]]
     return launch_batch(task, seat, ready);
@@ -295,7 +296,7 @@ void DeviceTasks::deploy_batch(Task& first, Seat& seat) {
     Frame const frame(m_kernel, seat, named, Frame::What::launches);
     std::size_t const nothing = live.size();
     m_streams.launch(
-        live, *named.deployed, *m_kernel.options().threads_per_worker,
+        live, *named.deployed(), *m_kernel.options().threads_per_worker,
         [&](void* instance) { named.ops->fusion->deploy(bodies, instance, named.label); }, nothing,
         [&](Task& task, bool threw) {
           is_launched = true;

@@ -104,7 +104,7 @@ void PlanGraphs::prepare(RecordedGraph& recorded, DeviceAdapter& device) {
 
 bool can_be_captured(Task const& task) {
   return task.runs_on_device() && task.ops->launches_only && !task.exclusive &&
-         !task.marks.main_thread && task.wanted_stream < 0;
+         !task.marks.main_thread && task.on_device->wanted_stream < 0;
 }
 
 /// Makes graphs of the plan, or of pieces of it, where that is possible. Who looks at single tasks
@@ -244,7 +244,7 @@ void PlanGraphs::destroy_graph(void* body) noexcept {
 
 void PlanGraphs::run_piece(void* body, void* instance, Label const& /*label*/) {
   PlanPiece& piece = **static_cast<PlanPiece**>(body);
-  PlanGraphs& graphs = *piece.task->node.plan->graphs;
+  PlanGraphs& graphs = *piece.task->node->plan->graphs;
   launch_rounds(piece.graph, piece.members, 1, instance, [&](std::size_t count) {
     return graphs.capture_graph(piece.graph, count, piece.members);
   });
@@ -252,7 +252,7 @@ void PlanGraphs::run_piece(void* body, void* instance, Label const& /*label*/) {
 
 void PlanGraphs::finish_piece(void* body) {
   PlanPiece const& piece = **static_cast<PlanPiece**>(body);
-  piece.task->node.plan->graphs->finish_all(piece.members);
+  piece.task->node->plan->graphs->finish_all(piece.members);
 }
 
 /// Numbers of the tasks that hang together and can be launched as one graph; a piece is called by
@@ -310,7 +310,7 @@ void PlanGraphs::make_pieces(PlanState& plan) {
     Task const& first = *piece->members.front();
     piece->graph.device = first.device();
     std::vector<std::uint32_t> places;
-    for (Task const* member : piece->members) places.push_back(member->node.index);
+    for (Task const* member : piece->members) places.push_back(member->node->index);
     piece->graph.order = order_of(plan.recorded->edges(), places);
     if (!capture_or_drop(piece->graph, piece->members)) continue;
 

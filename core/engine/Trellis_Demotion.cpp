@@ -176,7 +176,7 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
     stays_live.lock();
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
     // It has been launched, or is about to be.
-    if (task.runs_on_device() || task.deployed != nullptr) return false;
+    if (task.runs_on_device() || task.deployed() != nullptr) return false;
     // One that has inherited a failure, or that of a part, hands it on when it is complete. Such a
     // failure has been noted before the task was made ready, or before the part was complete.
     bool const may_have_failed =

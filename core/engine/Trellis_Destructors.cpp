@@ -32,7 +32,7 @@ bool Destructors::may_keep_body(Task& task, TaskSpec const& spec) const {
   std::uint64_t bytes = 0;
   for (AccessRequest const& request : spec.accesses)
     bytes += request.area.end() - request.area.begin();
-  if (task.runs_on_device()) task.bytes = bytes;
+  if (task.runs_on_device()) task.on_device->bytes = bytes;
   return task.runs_on_device() || bytes <= little;
 }
 

@@ -60,7 +60,8 @@ class Destructors {
   /// False: there are so many that this thread is to destroy them, when the task has been counted
   /// as complete.
   [[nodiscard]] bool keep_body(Task& task, Seat& seat) {
-    return task.runs_on_device() ? m_kept_of_devices.push(task, task.bytes) : seat.kept.push(task);
+    return task.runs_on_device() ? m_kept_of_devices.push(task, task.on_device->bytes)
+                                 : seat.kept.push(task);
   }
   void destroy_body(Task& task, Seat& seat) {
     if (task.ops->end == TaskOps::End::nothing) return;

@@ -41,7 +41,7 @@ void Relink::copy(Task& task, Node& node) const {
 bool Relink::look(Task& task) {
   Region* const region = task.region;
   Vector<std::pair<Node*, Vector<Task*>>> successors;
-  Vector<std::pair<Node*, Vector<Task::DevicePredecessor>>> on_device;
+  Vector<std::pair<Node*, Vector<OnDevice::Predecessor>>> on_device;
   m_slab.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);
     if (id == 0 || Pass::is_ticket(id) || other.region != region || other.is_recorded()) return;
@@ -56,8 +56,8 @@ bool Relink::look(Task& task) {
     Vector<Task*> next;
     other.for_each_successor([&](Task* successor) { next.push_back(successor); });
     successors.emplace_back(&node, std::move(next));
-    if (other.runs_on_device() && !other.device_predecessors.empty())
-      on_device.emplace_back(&node, other.device_predecessors);
+    if (other.runs_on_device() && !other.on_device->predecessors.empty())
+      on_device.emplace_back(&node, other.on_device->predecessors);
   });
   auto const join_nodes = [](Node& first, Node& second) {
     if (is_in(first.behind, &second)) return;
@@ -69,7 +69,7 @@ bool Relink::look(Task& task) {
       if (auto const found = m_node_of.find(successor); found != m_node_of.end())
         join_nodes(*node, *found->second);
   for (auto const& [node, before] : on_device)
-    for (Task::DevicePredecessor const& each : before)
+    for (OnDevice::Predecessor const& each : before)
       if (auto const found = m_node_of.find(each.task);
           found != m_node_of.end() && found->second->id == each.id) {
         join_nodes(*found->second, *node);

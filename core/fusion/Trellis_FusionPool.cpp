@@ -31,7 +31,7 @@ FusionPool::FusionPool(Kernel& kernel, Orchestrator& orchestrator, Cancellation&
       m_serial(kernel.is_serial()) {}
 
 TaskKind FusionPool::kind_of(Task const& task) {
-  return {task.ops->fusion, task.space, task.runs_on_device() ? task.wanted_stream : -1};
+  return {task.ops->fusion, task.space, task.runs_on_device() ? task.on_device->wanted_stream : -1};
 }
 
 /// Not what others have been kept away from, nor what belongs to one thread, nor a task that is
@@ -286,12 +286,12 @@ bool FusionPool::move_to(int device, TaskKind kind, Taken const& taken) {
   for (Task* task = taken.first; are_there && task != nullptr; task = task->next) {
     DeviceAdapter const* const from = task->device();
     if (from == to) continue;
-    bool const may_go = from == nullptr || (task->wanted_stream < 0 && to->can_wait_for(*from) &&
-                                            from->can_wait_for(*to));
+    bool const may_go = from == nullptr || (task->on_device->wanted_stream < 0 &&
+                                            to->can_wait_for(*from) && from->can_wait_for(*to));
     if (!may_go) return false;  // all have the same home
     std::lock_guard const lock(task->lock);
     if (from == nullptr)
-      task->deployed = to;
+      task->on_device->deployed = to;
     else
       task->space = to;
   }
@@ -299,9 +299,9 @@ bool FusionPool::move_to(int device, TaskKind kind, Taken const& taken) {
 }
 
 void FusionPool::stay_home(Task& task) {
-  if (task.deployed == nullptr) return;
+  if (task.deployed() == nullptr) return;
   std::lock_guard const lock(task.lock);
-  task.deployed = nullptr;
+  task.on_device->deployed = nullptr;
 }
 
 void FusionPool::note(Orchestration& advice, TaskKind kind, Taken const& taken, int device) {
@@ -432,7 +432,7 @@ bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
   }
   FusionOps const* const of_kind = task.ops->fusion;  // null: it has been refined
   // It was made ready within a launch.
-  if (of_kind != nullptr && of_kind->deploy != nullptr && task.deployed != nullptr) {
+  if (of_kind != nullptr && of_kind->deploy != nullptr && task.deployed() != nullptr) {
     m_kernel.launch(task, seat);
     return true;
   }

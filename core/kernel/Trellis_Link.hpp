@@ -25,7 +25,7 @@ bool link(Task& first, TaskId id, Task& second, F&& before_it_is_there) {
   before_it_is_there(linked || on_device);
   if (linked) return true;
   if (on_device) {
-    second.device_predecessors.push_back({&first, id});
+    second.on_device->predecessors.push_back({&first, id});
     if (first.launched) return true;
   }
   second.unfinished.fetch_add(1, std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
+#include <recorded/Trellis_Pass.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <kernel/Trellis_Region.hpp>
 #include <kernel/Trellis_Task.hpp>
@@ -17,14 +18,15 @@ int ReadyTask::priority() const {
 }
 std::optional<PlannedPlace> ReadyTask::place() const {
   if (m_task->is_recorded()) {
-    Impl::PlanState const& plan = *m_task->node.plan;
-    if (m_task->node.index >= plan.tasks.size()) return std::nullopt;  // a piece, see PlanPiece
-    return PlannedPlace{plan.recorded->number(), m_task->node.index};
+    Impl::PlanState const& plan = *m_task->node->plan;
+    if (m_task->node->index >= plan.tasks.size()) return std::nullopt;  // a piece, see PlanPiece
+    return PlannedPlace{plan.recorded->number(), m_task->node->index};
   }
   if (m_task->region_kind == Impl::RegionKind::parts) {
     Impl::Region const& region = *m_task->region;
     if (region.is_planned && region.plan_number != 0)
-      return PlannedPlace{region.plan_number, m_task->node.index};
+      return PlannedPlace{region.plan_number,
+                          Impl::Pass::place_of(m_task->ticket.load(std::memory_order_relaxed))};
   }
   Impl::AnyTag const* const of_model = m_task->tag(typeid(PlannedPlace));
   if (of_model == nullptr) return std::nullopt;

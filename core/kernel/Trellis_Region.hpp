@@ -116,7 +116,7 @@ struct Region {
   Relaxed<bool> shrinks{false};
   std::unique_ptr<Shrinking> shrinking;  ///< how it does that
   bool is_planned = false;               ///< the parts' order is that of a pass before, see Pass
-  /// The scheduling policy knows the pass by this number, and a part by its `node.index`. 0: the
+  /// The scheduling policy knows the pass by this number, and a part by its place in it. 0: the
   /// region is not planned, or the policy does not ask for passes.
   std::uint64_t plan_number = 0;
   bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending

@@ -130,7 +130,7 @@ std::shared_ptr<Failure> Kernel::current_failure(Task const& task, std::string c
   auto failure = make_shared_unlocked<Failure>();
   failure->origin = task.id;
   if (task.is_recorded()) {  // to others it is the replay that fails
-    failure->place = task.node.round * task.node.plan->tasks.size() + task.node.index + 1;
+    failure->place = task.node->round * task.node->plan->tasks.size() + task.node->index + 1;
     for (Task const* whole = &task; whole->is_recorded();) {
       whole = whole_of(*whole);
       failure->origin = whole->id;

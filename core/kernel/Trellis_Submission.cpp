@@ -366,11 +366,15 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
   task.has_waiter = false;
   task.clear_successors();
   task.ops = spec.ops;
-  bool const used_device = task.runs_on_device();
   task.space = spec.space;
   task.priority = spec.priority;
   task.marks = spec;
   task.exclusive = false;
+  if (task.runs_on_device() || task.marks.is_fusable) {
+    if (task.on_device == nullptr) task.on_device = std::make_unique<OnDevice>();
+    task.on_device->predecessors.clear();  // `stream` is -1 since its owner before has retired
+    task.on_device->wanted_stream = spec.stream;
+  }
   if (task.marks.is_fusable) [[unlikely]] {
     task.next = nullptr;
     m_kernel.events().statistics().fusable();
@@ -392,10 +396,6 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
   if (!spec.tags.empty()) {
     task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
     task.has_objects = true;
-  }
-  if (task.runs_on_device() || used_device) {
-    task.device_predecessors.clear();  // `stream` is -1 since its owner before has retired
-    task.wanted_stream = spec.stream;
   }
   return task;
 }

@@ -9,7 +9,7 @@
 #include <Trellis_Space.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AnyState.hpp>
-#include <recorded/Trellis_PlanNode.hpp>
+#include <device/Trellis_OnDevice.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <kernel/Trellis_TaskMarks.hpp>
 #include <kernel/Trellis_TaskOps.hpp>
@@ -31,7 +31,7 @@
 namespace trellis::Impl {
 
 struct AreaEntry;
-struct PlanState;
+struct PlanNode;
 struct Region;
 
 /// Deletes a region, whose type is incomplete here.
@@ -84,7 +84,7 @@ struct TaskExtras : NewFromReserve {
 /// `launched`: from then on they may be launched, complete and reused before it is complete itself.
 /// Later ones of that kind are not added. (A recorded task keeps its list for all its runs, as its
 /// successors are not reused while the plan is there.) The list of tasks that come before a device
-/// task, `device_predecessors`, may have stale ones. It is only used after a look at `live_id`.
+/// task, `OnDevice::predecessors`, may have stale ones. It is only used after a look at `live_id`.
 ///
 /// INVARIANT (count). `unfinished` counts edges whose trigger has not fired. It starts at
 /// `being_submitted`. Submission takes that off at its end and adds the number of edges in the same
@@ -157,7 +157,7 @@ struct alignas(64) Task {
   /// the pointer is stale.
   SpinLock parts_lock;
   std::unique_ptr<TaskExtras> extras;
-  PlanNode node;
+  PlanNode* node = nullptr;  ///< of a recorded task: what its plan keeps of it
   /// The `owner` of the plan that the task has been recorded in last, see PlanState. It is set
   /// before the task's `live_id` can be seen. Threads that know nothing of the plan's end read it.
   std::atomic<Task*> plan_owner{nullptr};
@@ -166,23 +166,9 @@ struct alignas(64) Task {
   Vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
   Vector<TaskAccess> more_accesses;  ///< beyond the inline ones; keeps its capacity
 
-  // For devices; those from `stream` on are guarded by the mutex of AsyncStreams.
-  struct DevicePredecessor {
-    Task* task;
-    TaskId id;
-  };
-  Vector<DevicePredecessor> device_predecessors;
-  /// A fusable task of the host has here where its batch goes, see FusionPool; others have null.
-  DeviceAdapter* deployed = nullptr;
-  std::uint64_t bytes = 0;  ///< that it accesses, about
-  // Last line: what the launches of its successors look at.
-  alignas(64) int wanted_stream = -1;  ///< that the user gave
-  int stream = -1;                     ///< while it is launched
-  TaskId launched_id = 0;              ///< its `live_id` then, whose own line has many writers
-  std::uint64_t position = 0;          ///< on the stream
-  void* start_event = nullptr;         ///< of a recording graph
-  /// The same, by the host's clock. Of a task on the host, where a policy wants times: when its
-  /// body began, see Events.
+  std::unique_ptr<OnDevice> on_device;  ///< null: none of its owners has needed one
+  /// Where times are wanted, by the host's clock: when it was launched on a device, or its body
+  /// began, see Events.
   mutable std::uint64_t launched_ns = 0;
 
   // What the invariants above are about; see also `trigger`.
@@ -238,8 +224,9 @@ struct alignas(64) Task {
   /// Fetches those that a launch touches, too.
   void prefetch_to_launch() const {
     prefetch();
-    prefetch_to_write(&device_predecessors);
-    prefetch_to_write(&position);
+    if (on_device == nullptr) return;
+    prefetch_to_write(&on_device->predecessors);
+    prefetch_to_write(&on_device->position);
   }
   template <class F>
   void for_each_successor(F&& f) const {
@@ -256,9 +243,13 @@ struct alignas(64) Task {
     return space != nullptr ? space->device() : nullptr;
   }
   [[nodiscard]] bool runs_on_device() const { return device() != nullptr; }
+  /// The device that its batch goes to, see FusionPool; or null.
+  [[nodiscard]] DeviceAdapter* deployed() const {
+    return on_device != nullptr ? on_device->deployed : nullptr;
+  }
   /// It runs on a device, or its batch does. The task is ready, and the calling thread has it.
   [[nodiscard]] bool goes_to_device() const {
-    return runs_on_device() || (marks.is_fusable && deployed != nullptr);
+    return runs_on_device() || (marks.is_fusable && deployed() != nullptr);
   }
   /// It belongs to a plan, and runs in rounds.
   [[nodiscard]] bool is_recorded() const { return region_kind == RegionKind::rounds; }

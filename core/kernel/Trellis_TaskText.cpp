@@ -3,6 +3,7 @@
 #include <kernel/Trellis_Region.hpp>
 #include <task/Trellis_Result.hpp>
 #include <kernel/Trellis_TaskText.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -12,8 +13,9 @@
 namespace trellis::Impl {
 
 std::string describe(Task const& task, Area const* about) {
-  std::string const number = task.is_recorded() ? "recorded #" + std::to_string(task.node.index + 1)
-                                                : '#' + std::to_string(task.id);
+  std::string const number = task.is_recorded()
+                                 ? "recorded #" + std::to_string(task.node->index + 1)
+                                 : '#' + std::to_string(task.id);
   std::string text = "task " + task.label.text(number) + " [" + std::string(task.ops->pattern);
   constexpr std::uint32_t most = 16;  // a task may have thousands of accesses
   std::uint32_t const enough = task.access_count <= most ? task.access_count : most - 1;

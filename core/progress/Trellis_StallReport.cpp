@@ -155,7 +155,7 @@ std::string StallReport::report() const {
       seen.state = task.state.load(std::memory_order_relaxed);
       seen.is_recorded = task.is_recorded();
       seen.bound = task.marks.main_thread;
-      seen.on_device = task.runs_on_device() || task.deployed != nullptr;
+      seen.on_device = task.runs_on_device() || task.deployed() != nullptr;
       seen.exclusive = task.exclusive;
       if (!seen.is_recorded)
         task.for_each_successor([&](Task* successor) {

@@ -265,11 +265,7 @@ bool Passes::admit_whole(Label const& label, Pass& pass,
     else
       for (std::uint32_t const root : plan->roots())
         region->parts.push_back({parts[root], parts[root]->id});
-    if (m_kernel.planner() != nullptr) {
-      region->plan_number = plan->number();
-      for (std::size_t k = 0; k < parts.size(); ++k)
-        parts[k]->node.index = static_cast<std::uint32_t>(k);
-    }
+    if (m_kernel.planner() != nullptr) region->plan_number = plan->number();
     whole->inner = std::move(region);
     whole->is_split = true;
     // The parts that are launched as a graph are complete with it.
@@ -294,7 +290,7 @@ void Passes::link_part(RecordedGraph const& plan, std::vector<Task*> const& part
     if (as_graph) continue;
     part.add_successor(&next);
     if (next.runs_on_device() && DeviceTasks::trigger_between(part, next) == Trigger::launch)
-      next.device_predecessors.push_back({&part, part.id});
+      next.on_device->predecessors.push_back({&part, part.id});
   }
   if (!as_graph) part.unfinished.store(std::max(plan.edges_to(k), 1), std::memory_order_relaxed);
 }

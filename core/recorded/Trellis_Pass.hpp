@@ -77,6 +77,10 @@ class Pass {
   [[nodiscard]] TaskId ticket_of(std::size_t place) const {
     return ticket | m_number << place_bits | place;
   }
+  /// The place of a task that has this ticket.
+  [[nodiscard]] static std::uint32_t place_of(TaskId id) {
+    return static_cast<std::uint32_t>(id & (most_tasks - 1));
+  }
   [[nodiscard]] bool gave_out(TaskId id) const {
     return id >> place_bits == ticket_of(0) >> place_bits;
   }

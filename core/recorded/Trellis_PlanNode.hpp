@@ -13,9 +13,9 @@ struct PlanState;
 /// By which scheduling policies know a plan, or a pass: a new one, never 0.
 [[nodiscard]] std::uint64_t new_plan_number();
 
-/// What a task has that is recorded in a plan, see PlanState. It is never done before its plan is
+/// What a plan keeps of one of its tasks, see PlanState. The task is never done before the plan is
 /// gone: its `live_id` is what it was recorded with, and so is its `id`.
-struct PlanNode {
+struct alignas(64) PlanNode {  // each is written by the thread that runs its task
   /// In the ids of recorded tasks, and in no others.
   static constexpr TaskId recorded = TaskId{1} << 63;
 

@@ -10,6 +10,7 @@
 #include <kernel/Trellis_TaskSpec.hpp>
 #include <kernel/Trellis_Task.hpp>
 #include <recorded/Trellis_HeldResources.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 #include <recorded/Trellis_RecordedGraph.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
@@ -104,7 +105,8 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   /// `unfinished` is used: the last counts replays that are not complete. Its memory outlives the
   /// plan.
   Task* owner = nullptr;
-  std::vector<Task*> tasks;  ///< by place
+  std::deque<PlanNode> nodes;  ///< of the tasks that follow
+  std::vector<Task*> tasks;    ///< by place
   /// Of a plan that is no graph as a whole.
   std::vector<std::unique_ptr<PlanPiece>> pieces;
   /// By place, behind which come those of the pieces: what runs there.
@@ -161,7 +163,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   template <class F>
   void for_each_run(F&& f) const {
     for (std::size_t k = 0; k < runs.size(); ++k)
-      if (runs[k]->node.index == k) f(*runs[k]);
+      if (runs[k]->node->index == k) f(*runs[k]);
   }
 };
 

@@ -125,7 +125,7 @@ void RecordedGraph::add(Task& task, TaskSpec const& spec, FoundEntries const& fo
   });
   for (TaskHandle const& before : spec.after)
     if ((before.id & PlanNode::recorded) != 0)
-      add_edge(before.task->node.index + 1, place, EdgeReason::after);
+      add_edge(before.task->node->index + 1, place, EdgeReason::after);
   order_by_rules(rules, task, place + 1, m_region, [&](LiveAccess before) {
     add_edge(before.id, place, EdgeReason::rule);
     return true;

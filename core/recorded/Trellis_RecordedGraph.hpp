@@ -179,9 +179,6 @@ class RecordedGraph {
   int m_priority = 0;
 };
 
-/// By which scheduling policies know a plan, or a pass: a new one, never 0.
-[[nodiscard]] std::uint64_t new_plan_number();
-
 /// A request for what a recorded task accesses.
 [[nodiscard]] AccessRequest request_like(TaskAccess const& access);
 

@@ -110,15 +110,16 @@ std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
 /// A task of a plan: never complete while that is there. `index`: its place in `runs`. The graph's
 /// lock is held.
 Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
+  PlanNode& node = plan.nodes.emplace_back();
+  node.plan = &plan;
+  node.index = static_cast<std::uint32_t>(index);
   Task& task = m_admission.make_task(spec);
   task.id = ++m_last_recorded;
   task.plan_owner.store(plan.owner, std::memory_order_relaxed);
   task.live_id.store(task.id, std::memory_order_release);
   task.unfinished.store(0, std::memory_order_relaxed);
   put_into(task, plan.recorded->region());
-  task.node = PlanNode{};
-  task.node.plan = &plan;
-  task.node.index = static_cast<std::uint32_t>(index);
+  task.node = &node;
   return task;
 }
 
@@ -155,7 +156,7 @@ TaskHandle Plans::record_task(PlanRecording& recording, TaskSpec&& spec) {
   }
 
   recorded.add(task, spec, found, m_rules);
-  plan.resources.count(task, task.node.index + 1, spec, found);
+  plan.resources.count(task, task.node->index + 1, spec, found);
   for (TaskHandle const& before : spec.after)
     if ((before.id & PlanNode::recorded) == 0) plan.after.push_back(before);
   TaskHandle const handle = m_kernel.handle_of(&task, task.id);
@@ -203,11 +204,11 @@ void Plans::link(PlanState& plan) {
   std::lock_guard const lock(m_submission);
   if (!plan.pieces.empty()) {
     std::vector<std::uint32_t> stands_for;
-    for (Task const* task : plan.runs) stands_for.push_back(task->node.index);
+    for (Task const* task : plan.runs) stands_for.push_back(task->node->index);
     plan.between_pieces = plan.recorded->edges().contracted(stands_for, plan.runs.size());
   }
   plan.for_each_run([&](Task& task) {
-    PlanNode& node = task.node;
+    PlanNode& node = *task.node;
     for (RecordedEdge const& edge : plan.edges().from(node.index)) {
       bool const is_own = edge.kind == RecordedEdge::Kind::own_round;
       if (!is_own && !plan.rounds_overlap) continue;
@@ -217,16 +218,16 @@ void Plans::link(PlanState& plan) {
         continue;
       }
       task.add_successor(&next);
-      ++next.node.edges;
-      if (is_own) ++next.node.first_edges;
+      ++next.node->edges;
+      if (is_own) ++next.node->first_edges;
       if (is_own) node.own_round = task.successor_count;
       if (edge.kind != RecordedEdge::Kind::back) node.carrying = task.successor_count;
     }
     if (node.own_round == 0) ++plan.leaves;
   });
   plan.for_each_run([&](Task& task) {
-    task.unfinished.store(task.node.first_edges, std::memory_order_relaxed);
-    if (task.node.first_edges == 0) plan.roots.push_back(&task);
+    task.unfinished.store(task.node->first_edges, std::memory_order_relaxed);
+    if (task.node->first_edges == 0) plan.roots.push_back(&task);
   });
   std::span<std::uint32_t const> const barriers = plan.recorded->barriers();
   if (barriers.empty()) return;
@@ -244,19 +245,19 @@ void Plans::find_components(PlanState& plan) {
   };
   plan.for_each_run([&](Task const& task) {
     task.for_each_successor([&](Task const* next) {
-      std::uint32_t const a = first_of(task.node.index), b = first_of(next->node.index);
+      std::uint32_t const a = first_of(task.node->index), b = first_of(next->node->index);
       first[std::max(a, b)] = std::min(a, b);
     });
   });
   std::vector<std::uint32_t> number(first.size());
   std::uint32_t count = 0;
   plan.for_each_run([&](Task const& task) {
-    if (first_of(task.node.index) == task.node.index) number[task.node.index] = count++;
+    if (first_of(task.node->index) == task.node->index) number[task.node->index] = count++;
   });
   plan.components = std::make_unique<PlanComponent[]>(count);
   plan.component_count = count;
   plan.for_each_run([&](Task& task) {
-    PlanNode& node = task.node;
+    PlanNode& node = *task.node;
     node.component = number[first_of(node.index)];
     PlanComponent& component = plan.components[node.component];
     ++component.tasks;

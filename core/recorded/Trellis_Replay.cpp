@@ -74,7 +74,7 @@ void Plans::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) con
     if (!is_recorded(before)) {
       resolved.push_back(before);
     } else if (before.task->live_id.load(std::memory_order_acquire) == before.id) {
-      TaskHandle const whole = before.task->node.plan->last;  // may be complete, and have failed
+      TaskHandle const whole = before.task->node->plan->last;  // may be complete, and have failed
       if (whole.valid()) resolved.push_back(whole);
     }
   }
@@ -97,7 +97,7 @@ void Plans::order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolv
 }
 
 Task* replay_of(Task const& task) {
-  return task.node.plan->whole.load(std::memory_order_acquire);
+  return task.node->plan->whole.load(std::memory_order_acquire);
 }
 
 /// Starts, or queues, a replay that is ready. Returns the task to run next on this seat, if any.
@@ -175,12 +175,12 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
     if (m_recorder)
       for (std::uint64_t round = 0; round < rounds; ++round)
         for (Task* task : plan.tasks) {
-          task->run_id = before + round * count + task->node.index + 1;
+          task->run_id = before + round * count + task->node->index + 1;
           m_recorder->submitted(*task);
         }
   }
   for (Task* task : plan.tasks) {
-    task->run_id = before + task->node.index + 1;
+    task->run_id = before + task->node->index + 1;
     task->state.store(TaskState::pending, std::memory_order_relaxed);
     m_kernel.events().changed(*task, TaskState::pending);
   }
@@ -203,7 +203,7 @@ Task* Plans::start_rounds(PlanState& plan, Seat& seat) {
 
 /// A run of a recorded task is over. Returns the task to run next on this seat, if any.
 Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
-  PlanNode& node = task.node;
+  PlanNode& node = *task.node;
   PlanState& plan = *node.plan;
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) [[unlikely]] {
@@ -257,7 +257,7 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
 /// Nothing of the plan is read after the last trigger, with which it may be over.
 void Plans::hand_on_failure(Task const& task, std::uint32_t successors, FailurePtr const& failure,
                             Vector<Task*>& ready) {
-  std::uint32_t const carrying = task.node.carrying;
+  std::uint32_t const carrying = task.node->carrying;
   Task* const* const more = task.more_successors.data();
   for (std::uint32_t k = 0; k < successors; ++k)
     trigger(*(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
@@ -268,13 +268,13 @@ void Plans::hand_on_failure(Task const& task, std::uint32_t successors, FailureP
 /// asked the replay to stop, or the failure reaches all. (Where single runs are looked at, each is
 /// cancelled by itself.)
 void Plans::end_early(Task& task, Failure const& failure) const {
-  PlanState& plan = *task.node.plan;
-  PlanComponent& component = plan.components[task.node.component];
+  PlanState& plan = *task.node->plan;
+  PlanComponent& component = plan.components[task.node->component];
   if (m_kernel.events().is_watched() || !plan.rounds_overlap) return;
   bool const is_asked = failure.is_asked && m_cancellation.is_asked(*replay_of(task));
   if (!component.fails_as_one && !is_asked) return;
   std::uint64_t all = plan.rounds_at_once;
-  std::uint64_t const fewer = task.node.round + 1 + component.tasks;
+  std::uint64_t const fewer = task.node->round + 1 + component.tasks;
   if (fewer < all) component.rounds.compare_exchange_strong(all, fewer, std::memory_order_relaxed);
 }
 
@@ -291,7 +291,7 @@ bool Plans::hand_to_next_round(PlanState& plan) const {
   for (auto const& each : failed)
     if (each.task == plan.last_barrier) return false;
   for (auto const& [task, failure] : failed) {
-    for (RecordedEdge const& edge : plan.edges().from(task->node.index))
+    for (RecordedEdge const& edge : plan.edges().from(task->node->index))
       if (edge.kind == RecordedEdge::Kind::next_round) inherit(*plan.runs[edge.to], failure);
     if (plan.first_barrier != nullptr) inherit(*plan.first_barrier, failure);
   }
@@ -334,7 +334,7 @@ void Plans::let_next_in(PlanState& plan, Seat* seat) {
 /// What a failed run leaves: to the task's future, to whoever asks later, and to the replay as a
 /// whole.
 void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failure) {
-  PlanState& plan = *task.node.plan;
+  PlanState& plan = *task.node->plan;
   std::string text;
   {
     std::lock_guard const lock(m_submission);
@@ -355,15 +355,15 @@ void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failu
 /// well.
 void Plans::note_failed(Task& task, std::string const& text, FailurePtr const& failure,
                         bool cancelled) {
-  PlanState& plan = *task.node.plan;
-  if (task.node.index >= plan.tasks.size()) {  // a piece
-    for (Task* member : plan.pieces[task.node.index - plan.tasks.size()]->members)
+  PlanState& plan = *task.node->plan;
+  if (task.node->index >= plan.tasks.size()) {  // a piece
+    for (Task* member : plan.pieces[task.node->index - plan.tasks.size()]->members)
       note_failed(*member, text, failure, cancelled);
     return;
   }
   std::lock_guard const lock(plan.lock);
   if (plan.failed
-          .emplace(task.node.index, PlanState::Failed{copy_or_short(text), failure, cancelled})
+          .emplace(task.node->index, PlanState::Failed{copy_or_short(text), failure, cancelled})
           .second)
     task.ops->fail(task.body, cancelled ? 0 : failure->origin, text, failure);
 }
@@ -377,7 +377,7 @@ void Plans::wait_for_replay(TaskHandle const& handle) {
     {
       std::lock_guard const lock(m_submission);
       if (m_kernel.is_done(handle)) return;
-      whole = handle.task->node.plan->last;
+      whole = handle.task->node->plan->last;
     }
     if (whole.valid() && !m_kernel.is_done(whole)) {
       m_kernel.wait_for(whole, Frame::of(m_kernel));
@@ -396,7 +396,7 @@ void Plans::wait_for_older_replay(TaskHandle const& handle) {
   {
     std::lock_guard const lock(m_submission);
     if (m_kernel.is_done(handle)) return;
-    PlanState& plan = *handle.task->node.plan;
+    PlanState& plan = *handle.task->node->plan;
     std::lock_guard const plan_lock(plan.lock);
     older.task = plan.whole.load(std::memory_order_relaxed);
     if (older.task != nullptr && older.task->is_recorded()) older.task = nullptr;
@@ -430,9 +430,9 @@ void Plans::rethrow_recorded(TaskHandle const& handle) const {
   {
     std::lock_guard const lock(m_submission);
     if (handle.task->live_id.load(std::memory_order_acquire) == handle.id) {
-      PlanState& plan = *handle.task->node.plan;
+      PlanState& plan = *handle.task->node->plan;
       std::lock_guard const plan_lock(plan.lock);
-      auto const found = plan.failed.find(handle.task->node.index);
+      auto const found = plan.failed.find(handle.task->node->index);
       if (found == plan.failed.end()) return;
       failed = found->second;
     }

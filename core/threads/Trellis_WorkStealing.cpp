@@ -3,6 +3,7 @@
 #include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_TaskDeque.hpp>
 #include <task/Trellis_Reserve.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -33,8 +34,9 @@ bool is_older(ReadyTask first, ReadyTask second) {
   // `region` lies in a line that nobody else touches.
   if (kind == Impl::RegionKind::graph) return a.id < b.id;
   if (!a.is_recorded()) return a.region == b.region && a.id < b.id;
-  if (a.node.plan != b.node.plan) return false;
-  return a.node.round != b.node.round ? a.node.round < b.node.round : a.node.index < b.node.index;
+  if (a.node->plan != b.node->plan) return false;
+  return a.node->round != b.node->round ? a.node->round < b.node->round
+                                        : a.node->index < b.node->index;
 }
 
 /// Tasks by priority, then in order of arrival.
