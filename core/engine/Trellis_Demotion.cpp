@@ -183,7 +183,7 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
         task.is_split || task.state.load(std::memory_order_relaxed) != TaskState::running;
     if (may_have_failed && m_failures.unreported() != nullptr) return false;
   }
-  if (replays_plan(task))
+  if (task.marks.is_replay)
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + describe(task) + " replays a plan and cannot be demoted");
   Demotion demotion(task);

@@ -168,6 +168,7 @@ class Engine final : public Kernel, private TaskSource {
   static constexpr int before_rest = 8;    ///< tasks
   static constexpr int before_others = 8;  ///< sections, or tasks of the main thread
   Task* run_one(Task& task, Seat& seat);
+  [[gnu::noinline]] Task* run_special(Task& task, Seat& seat);
   TaskState run_body(Task& task, Seat& seat);
   TaskState run_wide(Task& task, Seat& seat);
   // See Trellis_StayBehind.cpp.

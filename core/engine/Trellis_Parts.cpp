@@ -256,7 +256,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
     NestedHold const graph(m_submission, asked.id != handle.id);
     std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
-    replays = replays_plan(task);
+    replays = task.marks.is_replay;
     std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
     while (!replays && unfinished != 0 &&
            !task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,

@@ -148,7 +148,7 @@ Task* Engine::hand_over_each(Vector<Task*>& ready, Seat& seat) {
   bool any_held = false;
   Vector<Task*> to_launch;
   auto const release = [&](Task& task) {
-    if (has_own_queue(task))
+    if (task.marks.has_own_queue)
       push(task, &seat);
     else if (m_device_tasks.launches_here(task))
       to_launch.push_back(&task);

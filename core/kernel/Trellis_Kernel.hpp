@@ -127,7 +127,7 @@ class Kernel {
   /// Gives a ready task to the policy, or to the queue of its kind: of the main thread, of
   /// sections, of bodies that run again.
   void push(Task& task, Seat* seat) {
-    if (has_own_queue(task)) return push_own(task);
+    if (task.marks.has_own_queue) return push_own(task);
     m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
     m_workers.ready_added();
   }
@@ -215,13 +215,10 @@ class Kernel {
   Kernel(TaskGraphOptions const& options, Workers& workers);
   ~Kernel();
 
-  /// It has a queue of its own, not the policy's.
-  [[nodiscard]] bool has_own_queue(Task const& task) const {
-    return (task.marks.main_thread || task.marks.goes_on || task.marks.is_section) && !m_serial;
-  }
-  /// Nor is it held back or launched.
-  [[nodiscard]] bool goes_to_policy(Task const& task) const {
-    return !has_own_queue(task) && !task.marks.is_fusable && !task.runs_on_device();
+  /// A task without a queue of its own that is neither held back nor launched.
+  [[nodiscard]] static bool goes_to_policy(Task const& task) {
+    return task.marks.none() ||
+           (!task.marks.has_own_queue && !task.marks.is_fusable && !task.runs_on_device());
   }
   Task* give_to_policy(Vector<Task*> const& ready, Seat& seat) {
     static_assert(sizeof(ReadyTask) == sizeof(Task*));

@@ -13,7 +13,7 @@ void Kernel::make_ready(Task& task, Seat* seat) {
   m_events.changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !engine.may_exclude(task, seat)) return;
-  if (!task.marks.is_fusable && !task.runs_on_device()) [[likely]]
+  if (goes_to_policy(task) || task.marks.has_own_queue) [[likely]]
     return push(task, seat);
   Task* const released = task.marks.is_fusable ? engine.m_fusion.hold(task) : &task;
   if (released == nullptr) return engine.m_fusion.tell();

@@ -78,12 +78,12 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
   return m_cancellation.reach(task) ? TaskState::cancelled : run_body(task, seat);
 }
 
-[[gnu::always_inline]] inline Task* Engine::run_one(Task& task, Seat& seat) {
-  m_cancellation.reach(task);
+/// A task that features want to see, that has failed, or before which kept bodies are destroyed.
+Task* Engine::run_special(Task& task, Seat& seat) {
   if (task.marks.is_fusable) [[unlikely]]
     if (Task* next = nullptr; m_fusion.run(task, seat, next)) return next;
   if (m_serial && task.exclusive && may_not_exclude_serially(task, seat)) return nullptr;
-  if (replays_plan(task)) return m_plans.run_plan(task, seat);
+  if (task.marks.is_replay) return m_plans.run_plan(task, seat);
   // The task may take long, so bodies that are kept are destroyed first. But not above a task that
   // waits: a destructor may wait for that one.
   if (!task.keeps_body && !seat.kept.empty() && Frame::top == nullptr) {
@@ -110,6 +110,16 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
     if (task.failure->origin == task.id && !task.failure->is_asked) state = TaskState::failed;
     if (task.is_split) m_parts.start_parts(task, seat);
   }
+  return task.is_split ? m_parts.body_over(task, seat, state)
+                       : complete(task, seat, state, seat.number);
+}
+
+[[gnu::always_inline]] inline Task* Engine::run_one(Task& task, Seat& seat) {
+  m_cancellation.reach(task);
+  bool const is_plain = task.marks.none() && task.failure == nullptr && !m_serial &&
+                        (task.keeps_body || seat.kept.empty());
+  if (!is_plain) return run_special(task, seat);
+  TaskState const state = run_body(task, seat);
   return task.is_split ? m_parts.body_over(task, seat, state)
                        : complete(task, seat, state, seat.number);
 }

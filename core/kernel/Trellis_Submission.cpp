@@ -369,6 +369,9 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
   task.space = spec.space;
   task.priority = spec.priority;
   task.marks = spec;
+  if (!task.marks.none()) [[unlikely]]
+    task.marks.has_own_queue = !m_serial && (spec.main_thread || spec.goes_on || spec.is_section);
+  task.marks.runs_elsewhere = spec.space != nullptr && !spec.space->is_plain();
   task.exclusive = false;
   if (task.runs_on_device() || task.marks.is_fusable) {
     if (task.on_device == nullptr) task.on_device = std::make_unique<OnDevice>();

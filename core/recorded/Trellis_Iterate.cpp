@@ -206,7 +206,7 @@ void Passes::number(Task& task) {
   task.id = m_admission.take_id();
   task.ticket_for.store(task.id, std::memory_order_release);
   task.live_id.store(task.id, std::memory_order_release);
-  if (replays_plan(task))
+  if (task.marks.is_replay)
     for_each_plan(*static_cast<ReplayBody*>(task.body)->plan,
                   [&](PlanState& plan) { plan.last = m_kernel.handle_of(&task, task.id); });
 }
@@ -378,7 +378,7 @@ TaskHandle Passes::settle_special(TaskHandle const& handle) {
     if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_kernel.is_done(handle))
       admit([](Pass const& pass) {
         return std::any_of(pass.tasks.begin(), pass.tasks.end(),
-                           [](Task const* task) { return replays_plan(*task); });
+                           [](Task const* task) { return task->marks.is_replay; });
       });
     return handle;
   }

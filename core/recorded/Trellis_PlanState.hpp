@@ -184,11 +184,6 @@ struct ReplayBody {
   std::shared_ptr<PlanState> plan;
   std::uint64_t rounds;
 };
-extern TaskOps const replay_ops;
-/// Is its body a plan? (Not a graph of a device, which is launched like any kernel.)
-[[nodiscard]] inline bool replays_plan(Task const& task) {
-  return task.ops == &replay_ops;
-}
 
 }  // namespace trellis::Impl
 

@@ -147,7 +147,10 @@ TaskHandle Plans::record_task(PlanRecording& recording, TaskSpec&& spec) {
   if (plan.tasks.size() == plan.tasks.capacity())  // so that no task is made and lost
     plan.tasks.reserve(std::max<std::size_t>(64, 2 * plan.tasks.size()));
   Task& task = make_recorded(spec, plan, plan.tasks.size());
-  task.marks.is_section = false;  // no thread waits for it
+  if (task.marks.is_section) {  // no thread waits for it
+    task.marks.is_section = false;
+    task.marks.has_own_queue = task.marks.main_thread && !m_kernel.is_serial();
+  }
   plan.tasks.push_back(&task);
   if (spec.replays != nullptr) {
     PlanState* const inner = static_cast<ReplayBody*>(task.body)->plan.get();

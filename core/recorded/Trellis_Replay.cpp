@@ -21,9 +21,9 @@
 /// Running plans; see PlanState for why this is right.
 namespace trellis::Impl {
 
-TaskOps const replay_ops{"replay", nullptr,
-                         [](void* body) noexcept { static_cast<ReplayBody*>(body)->~ReplayBody(); },
-                         [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
+static constexpr TaskOps replay_ops{
+    "replay", nullptr, [](void* body) noexcept { static_cast<ReplayBody*>(body)->~ReplayBody(); },
+    [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
 
 void add_pending(PlanState& plan, std::int32_t by) {
   for_each_plan(plan, [&](PlanState& each) {
@@ -48,6 +48,7 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
   spec.accesses = plan->recorded->requests();
   spec.after = plan->after;
   spec.replays = plan.get();
+  spec.is_replay = true;
   if (is_recorded) return m_kernel.submit(std::move(spec), Frame::of(m_kernel));
   return replay_with(*plan, std::move(spec));
 }

@@ -305,6 +305,7 @@ TEST_F(LetGo, ExactlyThoseThatNeedNotWait) {
   unsigned const end = begin + number_from("TRELLIS_TEST_SEEDS", sanitized ? 200 : 2000);
   for (unsigned seed = begin; seed < end && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
+    beat();
     Program const program(seed, seed % 4 == 3);
   }
 }
@@ -314,6 +315,7 @@ TEST_F(LetGo, ExactlyThoseThatNeedNotWaitForAWideTask) {
   unsigned const end = begin + number_from("TRELLIS_TEST_SEEDS", sanitized ? 40 : 200);
   for (unsigned seed = begin; seed < end && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
+    beat();
     Program const program(seed, seed % 4 == 3, true);
   }
 }

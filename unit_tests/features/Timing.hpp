@@ -71,6 +71,11 @@ class Gate {
 
 /// A test that is ended when it hangs.
 class Timed : public testing::Test {
+ protected:
+  /// One that takes long gets on.
+  void beat() { m_watchdog.beat(); }
+
+ private:
   Watchdog m_watchdog{sanitized ? 240s : 60s, [] {
                         auto const* test = testing::UnitTest::GetInstance()->current_test_info();
                         return std::string(test->test_suite_name()) + '.' + test->name();
