@@ -44,8 +44,8 @@ class DeviceTasks {
   /// Launches a task, and then those that have only waited for its launch, and so on.
   void launch(Task& first, Seat& seat);
 
-  /// Puts those on devices, which have become ready together, into the order in which they are to be
-  /// launched: by priority, then as the policy ranks them. The others stay where they are.
+  /// Puts those on devices, which have become ready together, into the order in which they are to
+  /// be launched: by priority, then as the policy ranks them. The others stay where they are.
   void order_launches(std::span<Task*> ready) const;
 
   /// Leaves the launch of a ready task to a thread that has nothing else to do. False: there is

@@ -13,9 +13,9 @@ class DeviceAdapter;
 struct Task;
 
 /// What a task has that is launched on a device, or may be: a fusable task of the host, too. A
-/// task's memory gets one before the first such task is published there, and keeps it. So whoever
-/// knows one of these tasks, however stale, may look. Those from `stream` on are guarded by the
-/// mutex of AsyncStreams.
+/// task's memory gets one before the first such task is published there, and keeps it. So a thread
+/// that knows one of these tasks may look, even when the task is long complete. Members from
+/// `stream` on are guarded by the mutex of AsyncStreams.
 struct OnDevice : NewFromReserve {
   struct Predecessor {
     Task* task;

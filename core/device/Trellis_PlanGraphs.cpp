@@ -318,6 +318,8 @@ void PlanGraphs::make_pieces(PlanState& plan) {
     TaskSpec spec(Label(first.label), piece_ops, sizeof(PlanPiece*), alignof(PlanPiece*),
                   construct);
     spec.space = first.space;
+    plan.runs.reserve(count + plan.pieces.size() + 1);
+    plan.pieces.reserve(plan.pieces.size() + 1);
     std::lock_guard const lock(m_submission);
     Task& task = m_plans.make_recorded(spec, plan, count + plan.pieces.size());
     piece->task = &task;

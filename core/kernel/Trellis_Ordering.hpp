@@ -13,7 +13,8 @@
 #include <deque>
 #include <utility>
 
-/// What orders a new task behind others of its region: its accesses, rules, and synchronizing tasks.
+/// What orders a new task behind others of its region: its accesses, rules, and synchronizing
+/// tasks.
 ///
 /// These functions say behind which tasks. `link(before)` makes the edge: a live one in Submission,
 /// a recorded one in RecordedGraph. It returns false when nothing need be ordered behind that task

@@ -78,7 +78,8 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
   return m_cancellation.reach(task) ? TaskState::cancelled : run_body(task, seat);
 }
 
-/// A task that features want to see, that has failed, or before which kept bodies are destroyed.
+/// Runs a task that features want to see, that has a failure, or before which bodies are destroyed
+/// whose destruction was deferred.
 Task* Engine::run_special(Task& task, Seat& seat) {
   if (task.marks.is_fusable) [[unlikely]]
     if (Task* next = nullptr; m_fusion.run(task, seat, next)) return next;

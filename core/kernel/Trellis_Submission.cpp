@@ -348,7 +348,10 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
 /// A task with its body and its properties, but without an id and accesses.
 [[gnu::always_inline]] inline Task& Submission::make_task_here(TaskSpec& spec, Seat* seat) {
   Task& task = take_cell(seat);
+  bool const may_be_on_device = spec.is_fusable || (spec.space && spec.space->device());
   try {
+    if (may_be_on_device && task.on_device == nullptr)
+      task.on_device = std::make_unique<OnDevice>();
     if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
       task.body = task.storage;
     } else {
@@ -373,8 +376,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
     task.marks.has_own_queue = !m_serial && (spec.main_thread || spec.goes_on || spec.is_section);
   task.marks.runs_elsewhere = spec.space != nullptr && !spec.space->is_plain();
   task.exclusive = false;
-  if (task.runs_on_device() || task.marks.is_fusable) {
-    if (task.on_device == nullptr) task.on_device = std::make_unique<OnDevice>();
+  if (may_be_on_device) {
     task.on_device->predecessors.clear();  // `stream` is -1 since its owner before has retired
     task.on_device->wanted_stream = spec.stream;
   }

@@ -123,7 +123,7 @@ struct alignas(64) Task {
   Task* next = nullptr;           ///< in free lists, KeptBodies and FusionPool
   FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
-  TaskMarks marks;          ///< none is written once other threads may look
+  TaskMarks marks;          ///< none is written once another thread may run it
   bool keeps_body = false;  ///< its body is destroyed later, see KeptBodies
   /// It may exclude others: it has an exclusive access, or a rule asks for it. A search for live
   /// tasks of one region looks at this, at the region and at its kind; see Waiters.
@@ -148,8 +148,8 @@ struct alignas(64) Task {
   Relaxed<Region*> region{nullptr};   ///< that it belongs to, which lives longer; null: the graph's
   std::atomic<TaskId> ticket{0};      ///< in the handle of a task that was collected, see Pass
   std::atomic<TaskId> ticket_for{0};  ///< the id that this task got then
-  /// Its own parts: set and taken under `parts_lock`, or by the graph under its own lock (a plan's,
-  /// and a pass's before it is published). So a thread that does not know whether the task runs
+  /// Its own parts: set and taken under `parts_lock`, or by the graph under its own lock (a
+  /// pass's, before it is published). So a thread that does not know whether the task runs
   /// holds both while it looks.
   RegionPtr inner;
   /// Guards `inner` and all that is in it, see Region. It is here and not there, as memory of a

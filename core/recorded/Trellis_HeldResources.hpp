@@ -16,11 +16,11 @@ namespace trellis::Impl {
 
 /// The allocations that a plan has been recorded with.
 ///
-/// A plan works on the Views that its functors captured. When those outside have been reallocated
-/// or dropped, nobody will ever see what it does, and it must be a mistake. So it counts: of all
-/// references to an allocation so many are its own. None of them is one of the program's, which
-/// several plans over one View must not take each other's for: the references of all plans of all
-/// graphs are added up.
+/// A plan works on the Views that its functors captured. When the program has reallocated or
+/// dropped its own, it never sees what the plan does, and that must be a mistake. So the plan
+/// counts: of all references to an allocation so many are its own. Several plans over one View must
+/// not take each other's references for the program's. So those of all plans of all graphs are
+/// added up.
 class HeldResources {
  public:
   HeldResources() = default;

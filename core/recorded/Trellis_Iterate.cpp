@@ -171,7 +171,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
   return handle;
 }
 
-/// Of this pass, with the tasks that have been collected. The graph's lock is held.
+/// The plan of this pass, with the tasks that have been collected. The graph's lock is held.
 void Passes::begin_plan(Pass& pass) {
   auto plan = std::make_shared<RecordedGraph>(m_slab, m_failures, m_streams);
   for (std::size_t k = 0; k < pass.tasks.size(); ++k) plan->add_like(*pass.plan, k, *pass.tasks[k]);
@@ -252,7 +252,7 @@ bool Passes::admit_whole(Label const& label, Pass& pass,
     rest = admitted.rest;
     region->owner = whole;
     for (std::size_t k = 0; k < parts.size(); ++k) {
-      put_into(*parts[k], *region);  // first: who has the ticket may look once it has its id
+      put_into(*parts[k], *region);  // first: a thread with the ticket may look once it has its id
       number(*parts[k]);
     }
     for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -306,7 +306,8 @@ void Passes::collects_no_more(Pass& pass) {
 void Passes::admit_collected(Pass& pass, Vector<Unpublished>& admitted) {
   if (!pass.collects) return;
   pass.collects = false;
-  // Whoever finds that no pass collects goes on with the ids, see `settle`: they are given before.
+  // A thread that finds that no pass collects goes on with the ids, see `settle`. They are given
+  // before.
   struct AtEnd {
     Passes& passes;
     Pass& pass;
@@ -345,7 +346,7 @@ void Passes::admit(Pass* pass) {
   publish(admitted);
 }
 
-/// Of all threads' passes, where `which` says so.
+/// The same for all threads' passes of which `which` says so.
 void Passes::admit(FunctionRef<bool(Pass const&)> which) {
   if (m_collecting.load(std::memory_order_acquire) == 0) return;
   Vector<Unpublished> admitted;

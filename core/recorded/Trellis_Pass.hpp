@@ -53,18 +53,19 @@ class PassMemory {
 /// A pass of `iterate`, whose tasks are collected until its body is over.
 ///
 /// A collected task is made, with its functor and its properties, and the user has a handle of it.
-/// It is not submitted: it has no id, no edges, and nobody but its pass knows it. At the end of the
+/// It is not submitted: it has no id and no edges, and only its pass knows it. At the end of the
 /// body all of them are submitted as one task, the whole, of which they are the parts: their edges
 /// are those of the plan.
 ///
-/// ON DEMAND. Whoever asks after a collected task (`Passes::settle`), or for everything, has the
-/// pass submitted at once: what it has collected becomes ordinary tasks, in order, and so does what
-/// it hands in from there on. So nobody ever waits for the body.
+/// ON DEMAND. When a thread asks after a collected task (`Passes::settle`), or for everything, the
+/// pass is submitted at once. What it has collected becomes ordinary tasks, in order, and so does
+/// what it hands in from there on. So no thread ever waits for the body.
 ///
 /// TICKETS. The handle of a collected task carries a ticket in place of an id: a number that is no
 /// id, and says of which pass it is and at which place. `Task::live_id` is the ticket while the
 /// task is collected. When it is submitted it gets its id, which is its place among all that is
-/// submitted, and `Task::ticket_for` says which: whoever comes with the ticket goes on with the id.
+/// submitted. `Task::ticket_for` says which: a thread that comes with the ticket goes on with the
+/// id.
 ///
 /// All but the comparison with plans is guarded by the graph's lock.
 class Pass {
@@ -94,7 +95,7 @@ class Pass {
     recorded = nullptr;
   }
 
-  /// Else it has been submitted, and what comes is submitted as it comes. Never becomes true again.
+  /// False: it has been submitted, and what comes is submitted as it comes. It stays false.
   std::atomic<bool> collects{false};
   std::vector<Task*> tasks;       ///< collected so far
   RecordedGraph* plan = nullptr;  ///< that begins with these

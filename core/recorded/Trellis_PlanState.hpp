@@ -71,16 +71,16 @@ struct PlanPiece {
 /// FAILURES go along the edges that the same tasks would have if they were submitted round by
 /// round. The edges from v to u of the next round, which accompany an edge for another reason, are
 /// none of these. They come last among the successors of v, behind `PlanNode::carrying`. Where
-/// rounds do not overlap there are no edges to the next round, and `carried` says between which
-/// tasks there would be some.
+/// rounds do not overlap the tasks have no edges to the next round. Then those of the recorded
+/// graph say which tasks of the next round a failure reaches.
 ///
 /// INVARIANT (counts). `unfinished` of task v counts the edges to its next run whose trigger has
 /// not fired. It is set for a run when the run before it is over, before the successors are
 /// triggered. No edge to that next run can fire earlier: its other end u has an edge to v, so there
 /// is a path from v's run to the next run of u, whether that is in the same round or in the next
-/// one. That also means that v's runs never overlap, and that a plain store is enough: whoever
-/// decrements the count happens after the store by the chain of acquire-release decrements along
-/// the path. A task without any edge to it starts its next run itself.
+/// one. That also means that v's runs never overlap, and that a plain store is enough: a thread
+/// that decrements the count happens after the store by the chain of acquire-release decrements
+/// along the path. A task without any edge to it starts its next run itself.
 ///
 /// INVARIANT (end). `open` counts the tasks without a successor in their own round which have not
 /// run their last round. In the last round only the edges within it fire, and each task has a path
@@ -115,6 +115,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   std::vector<Task*> roots;      ///< what runs without an edge to it in its round
   std::size_t leaves = 0;        ///< what runs without a successor in its round
   bool rounds_overlap = true;
+  bool is_broken = false;  ///< a task could not be recorded in full
   HeldResources resources;
   std::unique_ptr<PlanComponent[]> components;
   std::size_t component_count = 0;

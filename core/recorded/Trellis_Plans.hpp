@@ -13,17 +13,11 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
-namespace trellis {
-class SchedulingPolicy;
-}
-
 namespace trellis::Impl {
 
-struct AccessRequest;
 class AsyncStreams;
 class Cancellation;
 class Destructors;
@@ -34,7 +28,6 @@ class Submission;
 class FailureLog;
 struct PlanRecording;
 class Recorder;
-struct Region;
 struct Seat;
 class SubmissionLock;
 struct TagRule;
@@ -74,6 +67,7 @@ class Plans {
 
  private:
   std::shared_ptr<PlanState> new_plan(Label&& label);
+  static void require_whole(PlanState const& plan);
   void check_still_held(PlanState const& plan) const;
   void finish(PlanState& plan);
   void link(PlanState& plan);

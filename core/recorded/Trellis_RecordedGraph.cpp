@@ -26,6 +26,12 @@ RecordedEdges::RecordedEdges(std::vector<RecordedEdge>&& edges, std::size_t coun
                    [](RecordedEdge const& a, RecordedEdge const& b) {
                      return std::pair(a.from, a.kind) < std::pair(b.from, b.kind);
                    });
+  // Where a failure goes along, the counts have their edge already.
+  std::vector<std::uint32_t> carried_from(count, none);  // by the task that the edge leads to
+  std::erase_if(m_edges, [&](RecordedEdge const& edge) {
+    if (edge.kind == RecordedEdge::Kind::next_round) carried_from[edge.to] = edge.from;
+    return edge.kind == RecordedEdge::Kind::back && carried_from[edge.to] == edge.from;
+  });
   m_first.reserve(count + 1);
   std::uint32_t edge = 0;
   for (std::uint32_t k = 0; k < count; ++k) {
@@ -138,6 +144,7 @@ void RecordedGraph::add_like(RecordedGraph const& other, std::size_t k, Task& ta
   Signature& signature = m_signatures.emplace_back(other.m_signatures[k]);
   signature.first_access = static_cast<std::uint32_t>(m_accesses.size());
   signature.edges_to = 0;
+  task.exclusive = signature.exclusive;
   for (TaskAccess const& access : other.accesses(k)) {
     m_accesses.push_back(access);
     m_accesses.back().entry = &m_region.table.find_or_make(request_like(access), k);
@@ -154,6 +161,7 @@ void RecordedGraph::enter_accesses(std::size_t place, Task& task, TaskId id, Lin
   for (TaskAccess const& access : accesses(place)) enter_access(task, access, id, m_region, link);
 }
 
+/// The linker knows tasks by their ids alone.
 void RecordedGraph::order_by_barrier(std::size_t place, Task& task) {
   Impl::order_by_barrier(
       task, place + 1, m_region,
@@ -269,7 +277,7 @@ void RecordedGraph::join_accesses() {
 
 namespace {
 
-/// Of one call they are most often one literal.
+/// Labels of one call are most often one literal.
 bool same_text(std::string_view a, std::string_view b) {
   return a.size() == b.size() && (a.data() == b.data() || a == b);
 }

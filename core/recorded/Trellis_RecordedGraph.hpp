@@ -60,6 +60,7 @@ class RecordedEdges {
                                          std::size_t count) const;
 
  private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
   std::vector<RecordedEdge> m_edges;
   std::vector<std::uint32_t> m_first;  ///< by task, and one behind the last
 };
@@ -79,8 +80,8 @@ struct OuterAccess {
 /// It is made by admission with a linker that records: each task is entered into a region of its
 /// own, whose table knows the tasks by their places, counted from 1. A plan (see PlanState) is this
 /// and a task for each place, which runs in rounds. A pass of a loop (see Pass) is this and new
-/// tasks. After `seal` it does not change, so that any number of passes may use it at the same
-/// time.
+/// tasks. After `seal` its tasks and edges do not change, so that any number of passes may use it
+/// at the same time.
 class RecordedGraph {
  public:
   RecordedGraph(TaskSlab& tasks, FailureLog const& failures, AsyncStreams& streams);
@@ -108,9 +109,9 @@ class RecordedGraph {
   void add_like(RecordedGraph const& other, std::size_t k, Task& task);
   /// All tasks are there.
   void seal();
-  /// The same for tasks that run in rounds: derives the edges to the next round, too. `overlap`: a
-  /// round need not wait for the end of the one before. Else the edges to the next round say where
-  /// a failure goes. `tasks`: by place.
+  /// This seals the graph of tasks that run in rounds: it derives the edges to the next round, too.
+  /// `overlap`: a round need not wait for the end of the one before. Where it must, the edges to
+  /// the next round only say where a failure goes. `tasks`: by place.
   void seal_rounds(std::span<Task* const> tasks, bool overlap, std::deque<TagRule> const& rules);
 
   // Of passes.
@@ -137,7 +138,7 @@ class RecordedGraph {
 
   /// Where all tasks do nothing but launch work on one device.
   PlanGraph graph;
-  /// Of a pass. False: it has no graph, or that could not be made.
+  /// A pass uses it. False: there is no graph, or it could not be made.
   std::atomic<bool> has_graph{false};
 
  private:

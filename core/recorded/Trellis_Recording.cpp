@@ -97,9 +97,10 @@ std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
   plan->generation = of_graph.generation;
   plan->recorded = std::make_unique<RecordedGraph>(m_slab, m_failures, m_streams);
   std::lock_guard const lock(m_submission);
+  m_plans.reserve(m_plans.size() + 1);
+  plan->owner = &m_slab.acquire();
   m_plans.push_back(plan.get());
   plan->graphs = &m_graphs;
-  plan->owner = &m_slab.acquire();
   plan->owner->region = nullptr;
   plan->owner->region_kind = RegionKind::graph;
   plan->owner->unfinished.store(0, std::memory_order_relaxed);
@@ -123,11 +124,21 @@ Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
   return task;
 }
 
+/// A body may catch what was thrown while one of its tasks was recorded. That task may lack edges.
+void Plans::require_whole(PlanState const& plan) {
+  if (plan.is_broken)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: the plan \"" + plan.label.string() + "\" (" + plan.label.place() +
+                    ") cannot be used, as an error was thrown while a task was recorded. Record it "
+                    "again");
+}
+
 TaskHandle Plans::record_task(PlanRecording& recording, TaskSpec&& spec) {
   PlanState& plan = *recording.plan;
   RecordedGraph& recorded = *plan.recorded;
   Region& region = recorded.region();
   std::lock_guard const lock(m_submission);
+  require_whole(plan);
   for (TaskHandle const& before : spec.after)
     if ((before.id & PlanNode::recorded) != 0 &&
         (before.task->region != &region ||
@@ -152,6 +163,7 @@ TaskHandle Plans::record_task(PlanRecording& recording, TaskSpec&& spec) {
     task.marks.has_own_queue = task.marks.main_thread && !m_kernel.is_serial();
   }
   plan.tasks.push_back(&task);
+  plan.is_broken = true;
   if (spec.replays != nullptr) {
     PlanState* const inner = static_cast<ReplayBody*>(task.body)->plan.get();
     if (std::find(plan.nested.begin(), plan.nested.end(), inner) == plan.nested.end())
@@ -159,16 +171,16 @@ TaskHandle Plans::record_task(PlanRecording& recording, TaskSpec&& spec) {
   }
 
   recorded.add(task, spec, found, m_rules);
-  plan.resources.count(task, task.node->index + 1, spec, found);
   for (TaskHandle const& before : spec.after)
     if ((before.id & PlanNode::recorded) == 0) plan.after.push_back(before);
+  plan.is_broken = false;
+  plan.resources.count(task, task.node->index + 1, spec, found);
   TaskHandle const handle = m_kernel.handle_of(&task, task.id);
   if (spec.number != nullptr) spec.number->bound(handle);
   return handle;
 }
 
-/// Throws when an allocation that somebody else knew when the plan was recorded is known to nobody
-/// else now.
+/// Throws when the program held an allocation while the plan was recorded, and holds it no longer.
 void Plans::check_still_held(PlanState const& plan) const {
   if (std::string const* const label = plan.resources.find_lost())
     throw Error(Error::Kind::bad_access,
@@ -184,6 +196,7 @@ void Plans::check_still_held(PlanState const& plan) const {
 /// conflicts are known by accesses, or by an edge.
 void Plans::finish(PlanState& plan) {
   std::lock_guard const lock(m_submission);
+  require_whole(plan);
   RecordedGraph& recorded = *plan.recorded;
   plan.rounds_overlap =
       recorded.barriers().empty() && std::all_of(m_rules.begin(), m_rules.end(), [](auto& rule) {

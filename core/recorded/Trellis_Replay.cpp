@@ -38,7 +38,7 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
   check_still_held(*plan);
   PlanRecording* const recording = PlanRecording::of(m_kernel);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
-  // Who looks at single tasks sees them run one by one.
+  // An observer of single tasks sees them run one by one.
   if (!is_recorded && plan->is_graph() && !m_kernel.numbers_runs() && rounds > 0) {
     if (recording != nullptr) m_passes.admit(recording->pass);
     return m_graphs.replay_graph(label, plan, rounds);
@@ -332,8 +332,8 @@ void Plans::let_next_in(PlanState& plan, Seat* seat) {
   m_kernel.push(*next, seat);
 }
 
-/// What a failed run leaves: to the task's future, to whoever asks later, and to the replay as a
-/// whole.
+/// What a failed run leaves: to the task's future, to a thread that asks later, and to the replay
+/// as a whole.
 void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failure) {
   PlanState& plan = *task.node->plan;
   std::string text;
