@@ -782,10 +782,18 @@ void Waiting::note_known(TaskHandle const& handle) {
 }
 
 /// Memory order: a task has left its failure before `live_id` changes, see Engine::complete_one.
+///
+/// A collected task may get its id between the two looks at `live_id`: then it no longer has its
+/// ticket there, and is not over. It still has it in `ticket` (see Passes::settled), and is settled
+/// once more, which gives its id. It gets no other ticket, so there is no third time.
 bool Waiting::is_over(TaskHandle const& handle) const {
-  TaskHandle const task = Passes::settled(handle);
-  if (task.task->live_id.load(std::memory_order_acquire) == task.id) return false;
-  return m_failures.poisons(handle.id) == nullptr;
+  for (;;) {
+    TaskHandle const task = Passes::settled(handle);
+    if (task.task->live_id.load(std::memory_order_acquire) == task.id) return false;
+    bool const has_got_its_id =
+        Pass::is_ticket(task.id) && task.task->ticket.load(std::memory_order_relaxed) == task.id;
+    if (!has_got_its_id) return m_failures.poisons(handle.id) == nullptr;
+  }
 }
 
 }  // namespace trellis::Impl

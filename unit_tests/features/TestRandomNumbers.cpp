@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <random>
@@ -413,6 +414,36 @@ TEST_F(RandomNumbers, GiveWhatTheSameTasksGiveOneByOne) {
     NumberProgram program(seed);
     ASSERT_EQ(program.run(seed * 7), "") << "seed " << seed;
   }
+}
+
+/// While one thread's passes get their ids, the other one has the table look for what is over.
+TEST_F(RandomNumbers, OfPassesAreNotForgottenWhileTheyAreSubmitted) {
+  constexpr int passes = sanitized ? 200 : 1000;
+  constexpr std::size_t tasks = 200;
+  TaskGraph graph(with_workers(2));
+  TaskNumbers const registry(graph);
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over) {
+      TaskNumber const first = registry.reserve(tasks);
+      for (std::size_t k = 0; k < tasks; ++k) task(graph, "other", {}, [] {}, numbered(first + k));
+    }
+  });
+  for (int pass = 0; pass < passes && !HasFailure(); ++pass) {
+    TaskNumber const first = registry.reserve(tasks);
+    std::vector<std::atomic<bool>> has_run(tasks);
+    graph.iterate("loop", 1, [&](std::uint64_t) {
+      for (std::size_t k = 0; k < tasks; ++k)
+        task(graph, "one", {}, [&, k] { has_run[k] = true; }, numbered(first + k));
+    });
+    for (std::size_t k = tasks; k-- > 0;) {
+      graph.wait(first + k);
+      EXPECT_TRUE(has_run[k]) << "task " << k << " of pass " << pass;
+    }
+    graph.wait();
+  }
+  is_over = true;
+  other.join();
 }
 
 }  // namespace
