@@ -346,7 +346,7 @@ void Passes::admit(Pass* pass) {
   publish(admitted);
 }
 
-/// The same for all threads' passes of which `which` says so.
+/// Admits what all threads' passes have collected, of those that `which` chooses.
 void Passes::admit(FunctionRef<bool(Pass const&)> which) {
   if (m_collecting.load(std::memory_order_acquire) == 0) return;
   Vector<Unpublished> admitted;
@@ -370,10 +370,10 @@ TaskHandle Passes::settled(TaskHandle const& handle) {
 }
 
 /// Memory order: the ticket is stored before `live_id`, the id for it before `live_id` again, and
-/// the ticket of the next collected task in this place before the id for that one. Whoever has the
-/// handle of a task happens after its first store to `live_id`; if it reads another value there, or
-/// finds that no pass collects, `ticket_for` has been stored; and if it then reads that of a later
-/// one, the ticket has changed.
+/// the ticket of the next collected task in this place before the id for that one. A thread that
+/// has the handle of a task happens after its first store to `live_id`. If it reads another value
+/// there, or finds that no pass collects, `ticket_for` has been stored. If it then reads the one of
+/// a later task, the ticket has changed.
 TaskHandle Passes::settle_special(TaskHandle const& handle) {
   if ((handle.id & PlanNode::recorded) != 0) {
     if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_kernel.is_done(handle))

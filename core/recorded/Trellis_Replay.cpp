@@ -164,7 +164,7 @@ void Plans::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
 /// Throws `std::bad_alloc` where the record cannot keep so many, before it has done anything.
 void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds) {
   std::size_t const count = plan.tasks.size();
-  // To those who look at runs, and in the serial order, the owner stands for the replay.
+  // To observers of runs, and in the serial order, the owner stands for the replay.
   plan.owner->id = plan.owner->run_id = whole.public_id();
   plan.owner->region = whole.region;
   plan.owner->region_kind = whole.region_kind;
@@ -389,8 +389,8 @@ void Plans::wait_for_replay(TaskHandle const& handle) {
   }
 }
 
-/// The newest replay is over, but not all are: with reads alone they are not ordered. Or one is
-/// being submitted just now, or is about to be complete. This thread must not hold up what they
+/// The newest replay is over, but not all are: with reads alone they are not ordered. Another one
+/// may be in submission just now, or about to be complete. This thread must not hold up what they
 /// need: its place, if it runs a task, or the main thread.
 void Plans::wait_for_older_replay(TaskHandle const& handle) {
   TaskHandle older = m_kernel.handle_of(nullptr, 0);

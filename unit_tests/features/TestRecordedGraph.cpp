@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <stdexcept>
 #include <tuple>
 #include <vector>
 
@@ -89,6 +90,32 @@ TEST_F(RecordedGraphs, HaveNoPartnerForAnEdgeThatFailuresGoAlong) {
   });
   EXPECT_EQ(plan.edges_between_rounds(), 1u) << "from the last one to the first one";
   EXPECT_THROW(graph.replay(plan, 1'000'000'000).get(), Error);
+}
+
+/// The task whose rule has thrown may lack edges, so the plan does not run without them.
+TEST_F(RecordedGraphs, AreRefusedWhenATaskCouldNotBeRecorded) {
+  TaskGraph graph(with_workers(2));
+  bool throws = false;
+  graph.add_rule<int>("throws", Constraint::ordered, [&](int earlier, int later) -> bool {
+    if (throws && earlier != later) throw std::runtime_error("by the rule");
+    return true;
+  });
+  int caught = 0;
+  auto const record = [&] {
+    return graph.record("plan", [&] {
+      task(graph, "first", {}, [] {}, tagged(1));
+      try {
+        task(graph, "second", {}, [] {}, tagged(2));
+      } catch (std::runtime_error const&) {
+        ++caught;
+      }
+    });
+  };
+  throws = true;
+  EXPECT_THROW(record(), Error);
+  EXPECT_EQ(caught, 1);
+  throws = false;
+  graph.replay(record()).get();
 }
 
 /// Each edge is found once, and looking for it does not cost more where a task comes after many.
