@@ -66,6 +66,21 @@ TEST_P(DevicePasses, NobodyWaitsForPassesThatCannotStartYet) {
   EXPECT_EQ(count(device, Kind::launch_graph), 20U);
 }
 
+/// In a graph there is no edge between them, so they would run at once.
+TEST_P(DevicePasses, WithExclusiveTasksAreNoGraphHoweverLongTheyAre) {
+  Block x("x");
+  TaskGraph graph(with_workers(2));
+  IterateReport const report = graph.iterate("loop", 6, [&](std::uint64_t k) {
+    kernel(graph, device, "a", {excludes(x)}, [&] { ++x[0]; });
+    kernel(graph, device, "b", {excludes(x)}, [&] { ++x[0]; });
+    if (k == 0) kernel(graph, device, "c", {updates(x)}, [&] { ++x[0]; });
+  });
+  graph.wait();
+  EXPECT_EQ(report.recorded, 2U);
+  EXPECT_EQ(x[0], 13);
+  EXPECT_EQ(count(device, Kind::launch_graph), 0U);
+}
+
 TEST_P(DevicePasses, PassesMayBeAskedAfterAtAnyTime) {
   Block x("x");
   TaskGraph graph(with_workers(2));
