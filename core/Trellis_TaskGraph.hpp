@@ -51,7 +51,8 @@ class TaskGraph {
  public:
   /// Requires that Kokkos is initialised. Threads are started when there is work for them. The
   /// calling thread is the graph's main thread. Throws `Error` for invalid options.
-  explicit TaskGraph(TaskGraphOptions const& options = {});
+  explicit TaskGraph(TaskGraphOptions const& options);
+  TaskGraph();  ///< with the options that the environment gives, or the defaults
   TaskGraph(TaskGraph const&) = delete;  // Trellis: a lambda takes it by reference: [&graph]
   TaskGraph& operator=(TaskGraph const&) = delete;
   /// Waits for all tasks. Other threads must no longer use the graph, but may use and drop its

@@ -412,6 +412,9 @@ bool GraphDoor::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const
 
 using Impl::Controls;
 
+// A program that gives no options need not compile them.
+TaskGraph::TaskGraph() : TaskGraph(TaskGraphOptions()) {}
+
 TaskGraph::TaskGraph(TaskGraphOptions const& options) : m_options(Impl::resolve(options)) {
   auto engine = std::make_unique<Impl::Engine>(m_options);
   Controls& controls = Controls::get();

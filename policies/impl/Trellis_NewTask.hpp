@@ -44,6 +44,7 @@ class NewTask {
         m_requests(room) {}
   NewTask(NewTask const&) = delete;
   NewTask& operator=(NewTask const&) = delete;
+  ~NewTask();
 
   template <Mode mode, class Held>
   void take(Access<mode, Held> const& access) {

@@ -28,6 +28,8 @@ void Requests::free() noexcept {
   ::operator delete(m_first);
 }
 
+NewTask::~NewTask() = default;
+
 TaskHandle graph_of(Target const& target) {
   if (TaskScope* const scope = target.scope()) return ScopeDoor::handle(*scope);
   if (TaskGraph* const graph = target.graph()) return GraphDoor::handle(*graph);
