@@ -105,8 +105,9 @@ concept NumberRange = requires(R&& range) {
 };
 template <NumberRange R>
 std::vector<TaskNumber> numbers_in(R&& range) {
-  std::vector<TaskNumber> numbers;
-  for (TaskNumber const& number : range) numbers.push_back(number);
+  // Its type depends on R, so programs that do not call this need not compile it.
+  std::vector<std::remove_cvref_t<decltype(*std::begin(range))>> numbers;
+  for (auto const& number : range) numbers.push_back(number);
   return numbers;
 }
 

@@ -159,7 +159,8 @@ Impl::After<sizeof...(T)> after(Future<T> const&... futures) {
 /// The same for a range of futures, which may be empty.
 template <Impl::FutureRange R>
 Impl::AfterAll after(R&& futures) {
-  Impl::AfterAll all;
+  // Its type depends on R, so programs that do not call this need not compile it.
+  std::enable_if_t<!std::is_void_v<R>, Impl::AfterAll> all;
   if constexpr (Impl::SizedRange<R>) all.tasks.reserve(std::size(futures));
   for (auto const& future : futures) all.tasks.push_back(Impl::FutureDoor::handle(future));
   return all;

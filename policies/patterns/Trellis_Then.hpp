@@ -138,7 +138,8 @@ template <class R>
 Future<std::vector<ValueTypeOf<R>>> join_values(Label&& label, Target const* target, R&& futures) {
   using T = ValueTypeOf<R>;
   static_assert(!std::is_void_v<T>, "Trellis: futures without values are joined by when_all");
-  AfterAll before;
+  // Its type depends on R, so programs that do not call this need not compile it.
+  std::enable_if_t<!std::is_void_v<R>, AfterAll> before;
   JoinRange<T> join;
   for (auto const& future : futures) {
     before.tasks.push_back(FutureDoor::handle(future));
