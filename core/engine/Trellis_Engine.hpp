@@ -112,20 +112,12 @@ class Engine final : public Kernel, private TaskSource {
     m_workers.ready_added();  // a thread has to ask the device how far it is
   }
   void run(Task* task, Seat& seat, Condition stop) override;
-  /// Completes a task, or a run of a recorded one. (Parts that were launched as one graph end in
-  /// PlanGraphs::end_parts.) Each kind of region tells the failure, calls `run_over`, and lets the
-  /// successors go on by `trigger` and `hand_over`. Then a task gives back its cell. A part counts
-  /// its owner down, too. A recorded task is set up for its next round.
+  /// Completes a task, or a run of a recorded one, see Trellis_Finish.hpp. With the last part of a
+  /// task that task is complete, too. (Parts that were launched as one graph end in
+  /// PlanGraphs::end_parts.)
   Task* complete(Task& task, Seat& seat, TaskState state, int row) {
-    switch (task.region_kind) {
-      case RegionKind::graph:
-        return complete_one(task, seat, state, row);
-      case RegionKind::parts:
-        return complete_part(task, seat, state, row);
-      case RegionKind::rounds:
-        return m_plans.complete_run(task, seat, state, row);
-    }
-    return nullptr;
+    return task.region_kind == RegionKind::parts ? finish_part(task, seat, state, row)
+                                                 : finish_one(task, seat, state, row);
   }
   Task* hand_over_each(Vector<Task*>& ready, Seat& seat);
 
@@ -177,12 +169,13 @@ class Engine final : public Kernel, private TaskSource {
   void look_out(std::chrono::steady_clock::time_point begin, bool is_idle);
   [[nodiscard]] bool enough_in_flight() const;
   [[gnu::cold]] bool may_exclude(Task& task, Seat* seat);
-  Task* complete_part(Task& task, Seat& seat, TaskState state, int row);
+  class TaskEnds;
+  Task* finish_one(Task& task, Seat& seat, TaskState state, int row);
+  Task* finish_part(Task& first, Seat& seat, TaskState state, int row);
   [[gnu::cold]] void describe_failure(Failure& failure, Task const& task,
                                       std::string const& remark);
   [[gnu::cold]] void tell_failure(Task& task, TaskState state, FailurePtr const& failure);
   [[gnu::cold]] static void hand_on_failure(Task& task, Seat& seat, FailurePtr const& failure);
-  Task* complete_one(Task& task, Seat& seat, TaskState state, int row);
   void give_back(Task& task, Seat& seat);
   [[nodiscard]] static int most_workers(TaskGraphOptions const& options);
   void require_idle(int workers, int threads_per_worker) const;

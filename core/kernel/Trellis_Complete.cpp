@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <engine/Trellis_Engine.hpp>
+#include <kernel/Trellis_Finish.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <task/Trellis_Result.hpp>
 #include <kernel/Trellis_TaskText.hpp>
@@ -18,34 +19,6 @@ inline void Engine::give_back(Task& task, Seat& seat) {
   seat.cells.first = &task;
   if (seat.cells.last == nullptr) seat.cells.last = &task;
   if (++seat.cells.count >= 32) idle(seat);
-}
-
-/// Completes a part, and the task that it is a part of, if nothing else of that is left.
-Task* Engine::complete_part(Task& task, Seat& seat, TaskState state, int row) {
-  Region* region = task.region;
-  TaskId id = task.id;
-  if (task.failure != nullptr) inherit(*region->owner, task.failure);
-  Task* next = complete_one(task, seat, state, row);
-  if (region->shrinks) m_demotions.part_over(*region, id, seat);
-  while (region != nullptr && region->open.part_over(Parts::runs_body(Frame::top, *region))) {
-    Task& whole = *region->owner;
-    TaskState const body = region->owner_state;
-    int const owner_row = region->owner_row;
-    region = whole.region_kind == RegionKind::parts ? static_cast<Region*>(whole.region) : nullptr;
-    Holding const holding(seat, next);
-    id = whole.id;
-    if (region != nullptr && whole.failure != nullptr) inherit(*region->owner, whole.failure);
-    state = body == TaskState::done ? state_of_whole(whole) : body;
-    Task* const another = whole.is_recorded() ? m_plans.complete_run(whole, seat, state, owner_row)
-                                              : complete_one(whole, seat, state, owner_row);
-    if (region != nullptr && region->shrinks) m_demotions.part_over(*region, id, seat);
-    if (another == nullptr) continue;
-    if (next == nullptr)
-      next = another;
-    else
-      push(*another, &seat);
-  }
-  return next;
 }
 
 /// Tells the log of failures and the task's future; not the tasks that come after it.
@@ -72,49 +45,98 @@ void Engine::hand_on_failure(Task& task, Seat& seat, FailurePtr const& failure) 
   seat.spared.clear();
 }
 
-/// Returns the task that this thread is to run next, if the policy keeps one here.
-Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
-  FailurePtr const failure = std::move(task.failure);
-  if (failure != nullptr) [[unlikely]]
-    tell_failure(task, state, failure);
-  // Above a task that waits, no thread would destroy what is kept before that task is over.
-  bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split &&
-                          (task.runs_on_device() || Frame::top == nullptr);
-  if (!keeps_body) m_destructors.destroy_body(task, seat);  // before the successors go on
-  run_over(task, seat, state, row);
+/// A task that ends: its body goes, its `live_id` says that it is complete, and its cell is free
+/// for another one.
+class Engine::TaskEnds {
+ public:
+  TaskEnds(Engine& engine, Task& task, Seat& seat) : m_engine(engine), m_task(task), m_seat(seat) {}
 
-  bool const has_waiter = task.end_life([&]() __attribute__((always_inline)) {
-    task.prefetch_successors();
-    give_up_exclusive(task, seat);
-    if (failure != nullptr) [[unlikely]]
-      m_policy_edges.stops_failure(task.id, seat.spared);
-  });
-  m_cancellation.forget(task.id);
+  void tell(TaskState state, FailurePtr const& failure) {
+    m_engine.tell_failure(m_task, state, failure);
+  }
+  /// Above a task that waits, no thread would destroy what is kept before that task is over.
+  void end_body(FailurePtr const& failure) {
+    m_keeps_body = m_task.keeps_body && failure == nullptr && !m_task.is_split &&
+                   (m_task.runs_on_device() || Frame::top == nullptr);
+    if (!m_keeps_body) m_engine.m_destructors.destroy_body(m_task, m_seat);
+  }
+  void end_life(FailurePtr const& failure) {
+    m_has_waiter = m_task.end_life([&]() __attribute__((always_inline)) {
+      m_task.prefetch_successors();
+      m_engine.give_up_exclusive(m_task, m_seat);
+      if (failure != nullptr) [[unlikely]]
+        m_engine.m_policy_edges.stops_failure(m_task.id, m_seat.spared);
+    });
+    m_engine.m_cancellation.forget(m_task.id);
+  }
+  void release(FailurePtr const& failure, Vector<Task*>& ready) {
+    if (failure == nullptr)
+      m_task.for_each_successor([&](Task* successor) { trigger(*successor, nullptr, ready); });
+    else
+      m_engine.hand_on_failure(m_task, m_seat, failure);
+  }
+  void leave(Task*& next) {
+    Destructors& destructors = m_engine.m_destructors;
+    Workers& workers = m_engine.m_workers;
+    if (m_task.has_objects) destructors.destroy_extras(m_task, m_seat, next);
+    bool too_many_kept = false;
+    if (m_keeps_body)
+      too_many_kept = !destructors.keep_body(m_task, m_seat);
+    else
+      m_engine.give_back(m_task, m_seat);
+    destructors.count_put_aside();
+    std::uint64_t const completed = m_seat.completed.load(std::memory_order_relaxed) + 1;
+    m_seat.completed.store(completed, std::memory_order_release);
+    if (m_has_waiter || ((completed & (m_engine.m_room_check - 1)) == 0 && workers.anyone_waits()))
+      workers.wake_waiters();
+    if (too_many_kept && Frame::top == nullptr) {  // else later, see run_one
+      Holding const holding(m_seat, next);
+      destructors.destroy_kept(m_seat, m_seat);
+      if (!m_engine.m_device_tasks.busy() || destructors.too_many_of_devices())
+        destructors.destroy_kept_of_devices(m_seat);
+    }
+  }
 
-  Vector<Task*>& ready = seat.ready;
-  std::size_t const granted = ready.size();  // these have been made ready before
-  if (failure == nullptr)
-    task.for_each_successor([&](Task* successor) { trigger(*successor, nullptr, ready); });
-  else
-    hand_on_failure(task, seat, failure);
+ private:
+  Engine& m_engine;
+  Task& m_task;
+  Seat& m_seat;
+  bool m_keeps_body = false;
+  bool m_has_waiter = false;
+};
+
+/// One task, or one run of a recorded one.
+Task* Engine::finish_one(Task& task, Seat& seat, TaskState state, int row) {
+  if (task.is_recorded()) return m_plans.finish_run(task, seat, state, row);
+  return Impl::finish(*this, task, seat, state, row, TaskEnds(*this, task, seat));
+}
+
+/// A part, and what it is a part of, if nothing else of that is left. (A loop, as tasks nest deep.)
+Task* Engine::finish_part(Task& first, Seat& seat, TaskState state, int row) {
   Task* next = nullptr;
-  if (!ready.empty()) next = hand_over(ready, granted, seat);
-  if (task.has_objects) m_destructors.destroy_extras(task, seat, next);
-  bool too_many_kept = false;
-  if (keeps_body)
-    too_many_kept = !m_destructors.keep_body(task, seat);
-  else
-    give_back(task, seat);
-  m_destructors.count_put_aside();
-  std::uint64_t const completed = seat.completed.load(std::memory_order_relaxed) + 1;
-  seat.completed.store(completed, std::memory_order_release);
-  if (has_waiter || ((completed & (m_room_check - 1)) == 0 && m_workers.anyone_waits()))
-    m_workers.wake_waiters();
-  if (too_many_kept && Frame::top == nullptr) {  // else later, see run_one
+  // Returns the region whose last task this was; null where it is of none, or others are left.
+  auto const finish_in_region = [&](Task& task) -> Region* {
+    Region* const region =
+        task.region_kind == RegionKind::parts ? static_cast<Region*>(task.region) : nullptr;
+    TaskId const id = task.id;
+    if (region != nullptr && task.failure != nullptr) inherit(*region->owner, task.failure);
+    Task* const another = finish_one(task, seat, state, row);
+    if (region != nullptr && region->shrinks) m_demotions.part_over(*region, id, seat);
+    if (next == nullptr)
+      next = another;
+    else if (another != nullptr)
+      push(*another, &seat);
+    bool const is_last =
+        region != nullptr && region->open.part_over(Parts::runs_body(Frame::top, *region));
+    return is_last ? region : nullptr;
+  };
+  Region* region = finish_in_region(first);
+  while (region != nullptr) {
+    Task& whole = *region->owner;
+    state = region->owner_state == TaskState::done ? state_of_whole(whole) : region->owner_state;
+    row = region->owner_row;
     Holding const holding(seat, next);
-    m_destructors.destroy_kept(seat, seat);
-    if (!m_device_tasks.busy() || m_destructors.too_many_of_devices())
-      m_destructors.destroy_kept_of_devices(seat);
+    region = finish_in_region(whole);
   }
   return next;
 }

@@ -781,7 +781,7 @@ void Waiting::note_known(TaskHandle const& handle) {
   m_failures.note_known(Passes::settled(handle).id);
 }
 
-/// Memory order: a task has left its failure before `live_id` changes, see Engine::complete_one.
+/// Memory order: a task has left its failure before `live_id` changes, see Trellis_Finish.hpp.
 ///
 /// A collected task may get its id between the two looks at `live_id`: then it no longer has its
 /// ticket there, and is not over. It still has it in `ticket` (see Passes::settled), and is settled

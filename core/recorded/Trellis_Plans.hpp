@@ -57,7 +57,7 @@ class Plans {
   void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
   static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
   Task* run_plan(Task& whole, Seat& seat);
-  Task* complete_run(Task& task, Seat& seat, TaskState state, int row);
+  Task* finish_run(Task& task, Seat& seat, TaskState state, int row);
 
   // What a replay leaves.
   void wait_for_replay(TaskHandle const& handle);
@@ -66,6 +66,7 @@ class Plans {
                           bool cancelled);
 
  private:
+  class RunEnds;
   std::shared_ptr<PlanState> new_plan(Label&& label);
   static void require_whole(PlanState const& plan);
   void check_still_held(PlanState const& plan) const;
@@ -82,8 +83,6 @@ class Plans {
 
   void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
   void end_early(Task& task, Failure const& failure) const;
-  static void hand_on_failure(Task const& task, std::uint32_t successors, FailurePtr const& failure,
-                              Vector<Task*>& ready);
   [[nodiscard]] bool hand_to_next_round(PlanState& plan) const;
   void wait_for_older_replay(TaskHandle const& handle);
   void note_failures(PlanState& plan);

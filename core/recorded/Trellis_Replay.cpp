@@ -4,8 +4,9 @@
 #include <device/Trellis_PlanGraphs.hpp>
 #include <engine/Trellis_Cancellation.hpp>
 #include <engine/Trellis_Destructors.hpp>
-#include <kernel/Trellis_Submission.hpp>
+#include <kernel/Trellis_Finish.hpp>
 #include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Submission.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <recorded/Trellis_Passes.hpp>
 #include <recorded/Trellis_PlanRecording.hpp>
@@ -202,67 +203,76 @@ Task* Plans::start_rounds(PlanState& plan, Seat& seat) {
   return m_kernel.hand_over(seat.ready, 0, seat);
 }
 
-/// A run of a recorded task is over. Returns the task to run next on this seat, if any.
-Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
-  PlanNode& node = *task.node;
-  PlanState& plan = *node.plan;
-  FailurePtr const failure = std::move(task.failure);
-  if (failure != nullptr) [[unlikely]] {
-    note_failed_run(task, state, failure);
-    end_early(task, *failure);
-  }
-  m_kernel.run_over(task, seat, state, row);
-  m_kernel.give_up_exclusive(task, seat);
-  task.launched = false;
-  Vector<Task*>& ready = seat.ready;
-  std::size_t const granted = ready.size();
+/// A run of a recorded task: the task is set up for its next run, in the same replay or in a later
+/// one, before its successors go on. It has a body as long as its plan.
+class Plans::RunEnds {
+ public:
+  RunEnds(Plans& plans, Task& task, Seat& seat)
+      : m_plans(plans), m_task(task), m_seat(seat), m_plan(*task.node->plan) {}
 
-  PlanComponent const& component = plan.components[node.component];
-  bool const last = node.round + 1 == component.rounds.load(std::memory_order_relaxed);
-  node.round = last ? 0 : node.round + 1;
-  task.unfinished.store(last ? node.first_edges : node.edges, std::memory_order_relaxed);
-  std::uint32_t const successors = last ? node.own_round : task.successor_count;
-  bool const again = !last && node.edges == 0;
-  bool const leaf = last && node.own_round == 0;
-  if (failure != nullptr && !last && node.follows_itself == 1) task.failure = failure;
-  if (m_kernel.numbers_runs() && !(last && plan.rounds_left == 0)) {
-    task.run_id += plan.tasks.size();
-    task.state.store(TaskState::pending, std::memory_order_relaxed);
-    m_kernel.events().changed(task, TaskState::pending);
+  void tell(TaskState state, FailurePtr const& failure) {
+    m_plans.note_failed_run(m_task, state, failure);
+    m_plans.end_early(m_task, *failure);
   }
-  m_destructors.count_put_aside();
-  // From here on the task may be in its next run on another thread, and with the last trigger the
-  // plan may be over.
-  if (failure != nullptr) [[unlikely]] {
-    hand_on_failure(task, successors, failure, ready);
-  } else {
-    Task* const* const more = task.more_successors.data();
-    for (std::uint32_t k = 0; k < successors; ++k)
-      trigger(
-          *(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
-          nullptr, ready);
+  void end_body(FailurePtr const&) {}
+  void end_life(FailurePtr const& failure) {
+    m_plans.m_kernel.give_up_exclusive(m_task, m_seat);
+    m_task.launched = false;
+    PlanNode& node = *m_task.node;
+    PlanComponent const& component = m_plan.components[node.component];
+    bool const last = node.round + 1 == component.rounds.load(std::memory_order_relaxed);
+    node.round = last ? 0 : node.round + 1;
+    m_task.unfinished.store(last ? node.first_edges : node.edges, std::memory_order_relaxed);
+    m_successors = last ? node.own_round : m_task.successor_count;
+    m_again = !last && node.edges == 0;
+    m_is_leaf = last && node.own_round == 0;
+    if (failure != nullptr && !last && node.follows_itself == 1) m_task.failure = failure;
+    if (m_plans.m_kernel.numbers_runs() && !(last && m_plan.rounds_left == 0)) {
+      m_task.run_id += m_plan.tasks.size();
+      m_task.state.store(TaskState::pending, std::memory_order_relaxed);
+      m_plans.m_kernel.events().changed(m_task, TaskState::pending);
+    }
+    m_plans.m_destructors.count_put_aside();
   }
-  if (again) ready.push_back(&task);
-  Task* next = ready.empty() ? nullptr : m_kernel.hand_over(ready, granted, seat);
-  if (leaf && plan.open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    Holding const holding(seat, next);
-    Task* const another = rounds_over(plan, seat);
+  /// Nothing of the plan is read after the last trigger, with which it may be over.
+  void release(FailurePtr const& failure, Vector<Task*>& ready) {
+    Task* const* const more = m_task.more_successors.data();
+    auto const successor = [&](std::uint32_t k) -> Task& {
+      return *(k < Task::inline_successors ? m_task.successors[k]
+                                           : more[k - Task::inline_successors]);
+    };
+    if (failure == nullptr) {
+      for (std::uint32_t k = 0; k < m_successors; ++k) trigger(successor(k), nullptr, ready);
+    } else {
+      std::uint32_t const carrying = m_task.node->carrying;
+      for (std::uint32_t k = 0; k < m_successors; ++k)
+        trigger(successor(k), k < carrying ? failure : FailurePtr(), ready);
+    }
+    if (m_again) ready.push_back(&m_task);
+  }
+  void leave(Task*& next) {
+    if (!m_is_leaf || m_plan.open.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    Holding const holding(m_seat, next);
+    Task* const another = m_plans.rounds_over(m_plan, m_seat);
     if (next == nullptr)
       next = another;
     else if (another != nullptr)
-      m_kernel.push(*another, &seat);
+      m_plans.m_kernel.push(*another, &m_seat);
   }
-  return next;
-}
 
-/// Nothing of the plan is read after the last trigger, with which it may be over.
-void Plans::hand_on_failure(Task const& task, std::uint32_t successors, FailurePtr const& failure,
-                            Vector<Task*>& ready) {
-  std::uint32_t const carrying = task.node->carrying;
-  Task* const* const more = task.more_successors.data();
-  for (std::uint32_t k = 0; k < successors; ++k)
-    trigger(*(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
-            k < carrying ? failure : FailurePtr(), ready);
+ private:
+  Plans& m_plans;
+  Task& m_task;
+  Seat& m_seat;
+  PlanState& m_plan;
+  std::uint32_t m_successors = 0;  ///< of those that this run triggers
+  bool m_again = false;            ///< nothing comes before its next run
+  bool m_is_leaf = false;          ///< see PlanState::open
+};
+
+/// Returns the task to run next on this seat, if any.
+Task* Plans::finish_run(Task& task, Seat& seat, TaskState state, int row) {
+  return Impl::finish(m_kernel, task, seat, state, row, RunEnds(*this, task, seat));
 }
 
 /// Ends the rounds of a task's component when nothing of it will run any more: the program has

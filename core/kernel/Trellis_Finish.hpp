@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_FINISH_HPP
+#define TRELLIS_IMPL_FINISH_HPP
+
+#include <kernel/Trellis_Kernel.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace trellis::Impl {
+
+/// The order in which a task is completed, or a run of a recorded one. What differs between the two
+/// is the `Life`: a task ends and gives back its cell, a recorded one is set up for its next run.
+///
+/// - The failure is told before the task can be found complete, so that a thread that has waited
+///   for it finds the failure.
+/// - The body goes before the successors may run: what it holds may be what they wait for.
+/// - `end_life` is the end for other threads, see the invariants of Task and PlanState. Exclusive
+///   areas are given up with it, which makes tasks ready that have waited for these: the first ones
+///   in `seat.ready`.
+/// - `release` takes the task's edges off the counts of its successors. A recorded task may be in
+///   its next run from there on, or its plan over.
+/// - `hand_over` gives what is ready now to the policy. What is left to do after that delays no
+///   other task.
+///
+/// Returns the task to run next, if the policy keeps one here.
+template <class Life>
+[[gnu::always_inline]] inline Task* finish(Kernel& kernel, Task& task, Seat& seat, TaskState state,
+                                           int row, Life life) {
+  FailurePtr const failure = std::move(task.failure);
+  if (failure != nullptr) [[unlikely]]
+    life.tell(state, failure);
+  life.end_body(failure);
+  kernel.run_over(task, seat, state, row);
+  life.end_life(failure);
+  Vector<Task*>& ready = seat.ready;
+  std::size_t const granted = ready.size();
+  life.release(failure, ready);
+  Task* next = ready.empty() ? nullptr : kernel.hand_over(ready, granted, seat);
+  life.leave(next);
+  return next;
+}
+
+}  // namespace trellis::Impl
+
+#endif
