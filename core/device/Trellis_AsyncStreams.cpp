@@ -201,7 +201,7 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
   void* start = timed ? device.record_event(stream.instance, true) : nullptr;
   auto const enter = [&](std::span<Task* const> which) {
     for (Task* const task : which) {
-      if (timed) task->launched_ns = launched_ns;
+      if (timed) task->on_device->launched_ns = launched_ns;
       task->on_device->start_event =
           std::exchange(start, nullptr);  // the first one's; see pass_first_event
       task->on_device->launched_id = task->live_id.load(std::memory_order_relaxed);
@@ -290,7 +290,7 @@ bool AsyncStreams::pass_first_event(Stream& stream) {
 void AsyncStreams::note_times(Retired& passed, Stream& stream, void* event) {
   Task& task = *passed.task;
   if (auto const times = m_clock.span(*stream.device, task.on_device->start_event, event,
-                                      task.launched_ns, stream.past_ns)) {
+                                      task.on_device->launched_ns, stream.past_ns)) {
     passed.started_ns = static_cast<std::uint64_t>(times->started);
     passed.finished_ns = static_cast<std::uint64_t>(times->finished);
     stream.past_ns = times->finished;

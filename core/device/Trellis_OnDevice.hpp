@@ -25,7 +25,8 @@ struct OnDevice : NewFromReserve {
   Vector<Predecessor> predecessors;
   /// A fusable task of the host has here where its batch goes, see FusionPool; others have null.
   DeviceAdapter* deployed = nullptr;
-  std::uint64_t bytes = 0;  ///< that the task accesses, about
+  std::uint64_t bytes = 0;        ///< that the task accesses, about
+  std::uint64_t launched_ns = 0;  ///< by the host's clock, where times are wanted
   // Last line: what the launches of its successors look at.
   alignas(64) int wanted_stream = -1;  ///< that the user gave
   int stream = -1;                     ///< while it is launched

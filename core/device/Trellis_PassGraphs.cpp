@@ -91,8 +91,8 @@ void PlanGraphs::fail_pass_graph(void* body, TaskId id, std::string const& /*tex
       graphs->m_failures.note(part->id, text, part->failure);
     else
       graphs->m_failures.note_for_futures(part->id, told_as, text, part->failure);
-    graphs->m_failures.note_for_futures(part->ticket.load(std::memory_order_relaxed), told_as, text,
-                                        part->failure);
+    graphs->m_failures.note_for_futures(part->extras->ticket.load(std::memory_order_relaxed),
+                                        told_as, text, part->failure);
     part->ops->fail(part->body, told_as, text, part->failure);
   }
 }

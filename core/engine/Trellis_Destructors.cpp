@@ -53,16 +53,18 @@ void Destructors::destroy_body_in_frame(Task& task, Seat& seat) {
 }
 
 void Destructors::destroy_extras(Task& task, Seat& seat, Task*& next) {
-  TaskExtras objects;
+  Vector<StatePtr> states;
+  Vector<TagPtr> tags;
   {
     std::lock_guard const lock(m_submission);
-    objects.states.swap(task.extras->states);
-    objects.tags.swap(task.extras->tags);
+    states.swap(task.extras->states);
+    tags.swap(task.extras->tags);
   }
   Holding const holding(seat, next);
   InUsersCode const in_users_code(*this, seat);
   Frame const frame(m_kernel, seat, task, Frame::What::destroys);
-  objects = {};
+  states = {};
+  tags = {};
 }
 
 void Destructors::destroy_put_aside_on(Seat& seat, Task*& in_hand) {

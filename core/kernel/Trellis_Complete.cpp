@@ -31,8 +31,9 @@ void Engine::tell_failure(Task& task, TaskState state, FailurePtr const& failure
   bool const is_of_part = state == TaskState::failed && failure->origin != task.id;
   FailurePtr const own = is_of_part ? of_part(failure) : failure;
   m_failures.note(task.id, text, own);
-  if (task.ticket_for.load(std::memory_order_relaxed) == task.id)
-    m_failures.note_for_futures(task.ticket.load(std::memory_order_relaxed), task.id, text, own);
+  if (TaskExtras const* const extras = task.extras.get();
+      extras != nullptr && extras->ticket_for.load(std::memory_order_relaxed) == task.id)
+    m_failures.note_for_futures(extras->ticket.load(std::memory_order_relaxed), task.id, text, own);
   task.ops->fail(task.body, task.id, text, own);
 }
 

@@ -12,6 +12,7 @@ Kernel::Kernel(TaskGraphOptions const& options, Workers& workers)
     : m_options(options),
       m_policy(options.policy),
       m_serial(*options.serial),
+      m_slab(options.policy->wants_times()),
       m_events(m_options),
       m_numbers_runs(m_events.is_watched() || m_serial),
       m_warnings(*options.warn ? std::make_unique<Warnings>(m_options) : nullptr),

@@ -94,7 +94,7 @@ class Kernel {
     Task const& task = *handle.task;
     if (task.live_id.load(std::memory_order_acquire) != handle.id) return true;
     if ((handle.id & PlanNode::recorded) == 0) return false;
-    Task const* const owner = task.plan_owner.load(std::memory_order_acquire);
+    Task const* const owner = task.extras->plan_owner.load(std::memory_order_acquire);
     bool const idle = owner->unfinished.load(std::memory_order_acquire) == 0;
     return idle || task.live_id.load(std::memory_order_acquire) != handle.id;
   }

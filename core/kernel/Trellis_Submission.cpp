@@ -346,8 +346,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
 }
 
 /// A task with its body and its properties, but without an id and accesses.
-[[gnu::always_inline]] inline Task& Submission::make_task_here(TaskSpec& spec, Seat* seat) {
-  Task& task = take_cell(seat);
+[[gnu::always_inline]] inline void Submission::make_task_here(Task& task, TaskSpec& spec) {
   bool const may_be_on_device = spec.is_fusable || (spec.space && spec.space->device());
   try {
     if (may_be_on_device && task.on_device == nullptr)
@@ -402,7 +401,6 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
     task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
     task.has_objects = true;
   }
-  return task;
 }
 
 /// The task has no id yet. No lock is held, as the functor is the user's.
@@ -414,7 +412,15 @@ void Submission::unmake_task(Task& task) {
 }
 
 Task& Submission::make_task(TaskSpec& spec) {
-  return make_task_here(spec, nullptr);
+  Task& task = m_slab.acquire();
+  try {
+    task.extras_memory();
+  } catch (...) {
+    m_slab.recycle_chain(&task, &task);
+    throw;
+  }
+  make_task_here(task, spec);
+  return task;
 }
 
 /// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
@@ -450,7 +456,8 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   // they find no memory for. What comes behind them needs no more than the reserve.
   FoundEntries found(spec.accesses.size());
   if (has_accesses) find_entries(spec, region, id - 1, found);
-  Task& task = make_task_here(spec, seat);
+  Task& task = take_cell(seat);
+  make_task_here(task, spec);
   region.newest = id;
   ++ids.next;
   task.id = id;

@@ -126,7 +126,7 @@ class Submission {
   void connect_noted(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
                      std::int32_t& edges);
   [[nodiscard]] Task& take_cell(Seat* seat);
-  [[nodiscard]] Task& make_task_here(TaskSpec& spec, Seat* seat);
+  void make_task_here(Task& task, TaskSpec& spec);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Region& region, std::int32_t& edges);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges,

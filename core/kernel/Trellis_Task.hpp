@@ -13,6 +13,7 @@
 #include <task/Trellis_Failure.hpp>
 #include <kernel/Trellis_TaskMarks.hpp>
 #include <kernel/Trellis_TaskOps.hpp>
+#include <recorded/Trellis_PlanNode.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <task/Trellis_Reserve.hpp>
@@ -31,7 +32,6 @@
 namespace trellis::Impl {
 
 struct AreaEntry;
-struct PlanNode;
 struct Region;
 
 /// Deletes a region, whose type is incomplete here.
@@ -57,11 +57,22 @@ struct TaskAccess {
   [[nodiscard]] bool is_loose() const { return was_put_in || state >= 0; }
 };
 
-/// What most tasks have none of.
+/// What most tasks have none of. A task's memory gets one when a task there needs it first, and
+/// keeps it.
 struct TaskExtras : NewFromReserve {
   Vector<StatePtr> states;  ///< of accesses
   Vector<TagPtr> tags;
   Vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
+
+  // Where the handles of collected and of recorded tasks lead. They are there before the `live_id`
+  // of such a task can be seen. So a thread with such a handle may look at any time.
+  std::atomic<TaskId> ticket{0};      ///< in the handle of a task that was collected, see Pass
+  std::atomic<TaskId> ticket_for{0};  ///< the id that this task got then
+  /// The `owner` of the plan that the task has been recorded in last, see PlanState. Threads that
+  /// know nothing of the plan's end read it.
+  std::atomic<Task*> plan_owner{nullptr};
+
+  std::uint64_t began_ns = 0;  ///< when its body began, where times are wanted, see Events
 };
 
 /// A node of the dependency graph and of the scheduling graph while it is in flight. Tasks live in
@@ -133,7 +144,7 @@ struct alignas(64) Task {
   /// `inner` is not null. Set with release order after that, so that the thread that runs the body
   /// may look without the lock.
   std::atomic<bool> is_split{false};
-  bool has_extras = false;   ///< else `extras` is null or holds nothing of this task's
+  bool has_extras = false;   ///< else there are no states, tags and `after` of this task's
   bool has_objects = false;  ///< `extras` may hold objects of the user's: states, tags
 
   // Two lines for exclusion, demotion and messages.
@@ -145,9 +156,7 @@ struct alignas(64) Task {
 
   // The rest is what most tasks neither read nor write. Flags and counts above tell whether there
   // is anything: a line that is only looked at would still have to be fetched for each task.
-  Relaxed<Region*> region{nullptr};   ///< that it belongs to, which lives longer; null: the graph's
-  std::atomic<TaskId> ticket{0};      ///< in the handle of a task that was collected, see Pass
-  std::atomic<TaskId> ticket_for{0};  ///< the id that this task got then
+  Relaxed<Region*> region{nullptr};  ///< that it belongs to, which lives longer; null: the graph's
   /// Its own parts: set and taken under `parts_lock`, or by the graph under its own lock (a
   /// pass's, before it is published). So a thread that does not know whether the task runs
   /// holds both while it looks.
@@ -157,19 +166,12 @@ struct alignas(64) Task {
   /// the pointer is stale.
   SpinLock parts_lock;
   std::unique_ptr<TaskExtras> extras;
-  PlanNode* node = nullptr;  ///< of a recorded task: what its plan keeps of it
-  /// The `owner` of the plan that the task has been recorded in last, see PlanState. It is set
-  /// before the task's `live_id` can be seen. Threads that know nothing of the plan's end read it.
-  std::atomic<Task*> plan_owner{nullptr};
-  TaskId run_id = 0;                 ///< of a recorded task: of its next or current run
+  PlanNode* node = nullptr;          ///< of a recorded task: what its plan keeps of it
   std::size_t body_alignment = 0;    ///< of a body on the heap
   Vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
   Vector<TaskAccess> more_accesses;  ///< beyond the inline ones; keeps its capacity
 
   std::unique_ptr<OnDevice> on_device;  ///< null: none of its owners has needed one
-  /// Where times are wanted, by the host's clock: when it was launched on a device, or its body
-  /// began, see Events.
-  mutable std::uint64_t launched_ns = 0;
 
   // What the invariants above are about; see also `trigger`.
   /// False: the task is complete, and the calling thread happens after its body.
@@ -255,7 +257,7 @@ struct alignas(64) Task {
   [[nodiscard]] bool is_recorded() const { return region_kind == RegionKind::rounds; }
   /// What records and observers know the task by: each run of a recorded task is a task of its own
   /// to them.
-  [[nodiscard]] TaskId public_id() const { return is_recorded() ? run_id : id; }
+  [[nodiscard]] TaskId public_id() const { return is_recorded() ? node->run_id : id; }
   [[nodiscard]] Task* successor(std::uint32_t k) const {
     return k < inline_successors ? successors[k] : more_successors[k - inline_successors];
   }
@@ -319,10 +321,14 @@ struct alignas(64) Task {
       if (tag->type() == type) return tag.get();
     return nullptr;
   }
-  TaskExtras& need_extras() {
+  TaskExtras& extras_memory() {
     if (extras == nullptr) extras = std::make_unique<TaskExtras>();
-    has_extras = true;
     return *extras;
+  }
+  TaskExtras& need_extras() {
+    TaskExtras& needed = extras_memory();
+    has_extras = true;
+    return needed;
   }
   void clear_extras() {
     if (!has_extras) return;

@@ -19,6 +19,8 @@ Vector<Task*> TaskSlab::blocks() const {
 Task* TaskSlab::new_block() {
   std::unique_ptr<Task[]> block(new Task[block_size]);
   for (int k = 0; k + 1 < block_size; ++k) block[k].next = &block[k + 1];
+  if (m_with_extras)
+    for (int k = 0; k < block_size; ++k) block[k].extras_memory();
   std::lock_guard const lock(m_lock);
   m_blocks.push_back(block.get());
   return block.release();

@@ -22,7 +22,8 @@ class TaskSlab {
  public:
   static constexpr int block_size = 64;
 
-  TaskSlab() = default;
+  /// `with_extras`: all tasks are going to use their extras.
+  explicit TaskSlab(bool with_extras = false) : m_with_extras(with_extras) {}
   TaskSlab(TaskSlab const&) = delete;
   TaskSlab& operator=(TaskSlab const&) = delete;
   ~TaskSlab();
@@ -54,6 +55,7 @@ class TaskSlab {
   [[nodiscard]] Task* take_kept();
   [[nodiscard]] static Chain cut(Task*& list);
 
+  bool const m_with_extras;
   Task* m_available = nullptr;                      ///< under the graph's lock
   alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole: no ABA
   mutable SpinLock m_lock;

@@ -791,7 +791,8 @@ bool Waiting::is_over(TaskHandle const& handle) const {
     TaskHandle const task = Passes::settled(handle);
     if (task.task->live_id.load(std::memory_order_acquire) == task.id) return false;
     bool const has_got_its_id =
-        Pass::is_ticket(task.id) && task.task->ticket.load(std::memory_order_relaxed) == task.id;
+        Pass::is_ticket(task.id) &&
+        task.task->extras->ticket.load(std::memory_order_relaxed) == task.id;
     if (!has_got_its_id) return m_failures.poisons(handle.id) == nullptr;
   }
 }

@@ -159,7 +159,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
       throw;
     }
   task.id = pass.ticket_of(place);
-  task.ticket.store(task.id, std::memory_order_release);
+  task.extras->ticket.store(task.id, std::memory_order_release);
   task.live_id.store(task.id, std::memory_order_release);
   if (place == 0) {
     m_passes.push_back(&pass);
@@ -204,7 +204,7 @@ std::shared_ptr<RecordedGraph> Passes::plan_of(Pass& pass, PassMemory& memory) {
 /// lock is held.
 void Passes::number(Task& task) {
   task.id = m_admission.take_id();
-  task.ticket_for.store(task.id, std::memory_order_release);
+  task.extras->ticket_for.store(task.id, std::memory_order_release);
   task.live_id.store(task.id, std::memory_order_release);
   if (task.marks.is_replay)
     for_each_plan(*static_cast<ReplayBody*>(task.body)->plan,
@@ -364,8 +364,8 @@ TaskHandle Passes::settled(TaskHandle const& handle) {
   Task& task = *handle.task;
   if (task.live_id.load(std::memory_order_acquire) == handle.id) return handle;
   // As below.
-  TaskId const id = task.ticket_for.load(std::memory_order_acquire);
-  if (task.ticket.load(std::memory_order_relaxed) != handle.id) return handle;
+  TaskId const id = task.extras->ticket_for.load(std::memory_order_acquire);
+  if (task.extras->ticket.load(std::memory_order_relaxed) != handle.id) return handle;
   return {handle.control, handle.generation, &task, id};
 }
 
@@ -386,8 +386,9 @@ TaskHandle Passes::settle_special(TaskHandle const& handle) {
   Task& task = *handle.task;
   if (task.live_id.load(std::memory_order_acquire) == handle.id)
     admit([&](Pass const& pass) { return pass.gave_out(handle.id); });
-  TaskId const id = task.ticket_for.load(std::memory_order_acquire);
-  if (task.ticket.load(std::memory_order_relaxed) != handle.id) return handle;  // complete long ago
+  TaskId const id = task.extras->ticket_for.load(std::memory_order_acquire);
+  if (task.extras->ticket.load(std::memory_order_relaxed) != handle.id)
+    return handle;  // complete long ago
   return {handle.control, handle.generation, &task, id};
 }
 

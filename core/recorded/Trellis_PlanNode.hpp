@@ -28,6 +28,7 @@ struct alignas(64) PlanNode {  // each is written by the thread that runs its ta
   /// The number of its successors that a failure reaches. The others come last, and have their
   /// edges for the counts alone, see PlanState.
   std::uint32_t carrying = 0;
+  TaskId run_id = 0;                     ///< of its next or current run, see Plans::number_runs
   std::uint32_t index = 0;               ///< in the order of submission
   std::uint32_t component = 0;           ///< see PlanComponent
   std::uint64_t round : 63 = 0;          ///< how often it has run in this replay

@@ -101,7 +101,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
 
   // Does not change once it is recorded.
   std::unique_ptr<RecordedGraph> recorded;  ///< null: the plan has been dismantled
-  /// The owner of the region of all tasks, of which nothing but `scope`, `parent`, `run_id` and
+  /// The owner of the region of all tasks, of which nothing but `scope`, `parent`, `node` and
   /// `unfinished` is used: the last counts replays that are not complete. Its memory outlives the
   /// plan.
   Task* owner = nullptr;

@@ -116,7 +116,7 @@ Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
   node.index = static_cast<std::uint32_t>(index);
   Task& task = m_admission.make_task(spec);
   task.id = ++m_last_recorded;
-  task.plan_owner.store(plan.owner, std::memory_order_relaxed);
+  task.extras->plan_owner.store(plan.owner, std::memory_order_relaxed);
   task.live_id.store(task.id, std::memory_order_release);
   task.unfinished.store(0, std::memory_order_relaxed);
   put_into(task, plan.recorded->region());

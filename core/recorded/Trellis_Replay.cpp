@@ -166,7 +166,8 @@ void Plans::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
 void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds) {
   std::size_t const count = plan.tasks.size();
   // To observers of runs, and in the serial order, the owner stands for the replay.
-  plan.owner->id = plan.owner->run_id = whole.public_id();
+  plan.owner->id = whole.public_id();
+  plan.owner->node = whole.node;
   plan.owner->region = whole.region;
   plan.owner->region_kind = whole.region_kind;
   TaskId before = 0;
@@ -177,12 +178,12 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
     if (m_recorder)
       for (std::uint64_t round = 0; round < rounds; ++round)
         for (Task* task : plan.tasks) {
-          task->run_id = before + round * count + task->node->index + 1;
+          task->node->run_id = before + round * count + task->node->index + 1;
           m_recorder->submitted(*task);
         }
   }
   for (Task* task : plan.tasks) {
-    task->run_id = before + task->node->index + 1;
+    task->node->run_id = before + task->node->index + 1;
     task->state.store(TaskState::pending, std::memory_order_relaxed);
     m_kernel.events().changed(*task, TaskState::pending);
   }
@@ -191,8 +192,8 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
     for (RecordedEdge const& edge : plan.edges().all()) {
       bool const same_round = edge.kind == RecordedEdge::Kind::own_round;
       if (!same_round && (!plan.rounds_overlap || round + 1 == rounds)) continue;
-      m_recorder->edge(plan.tasks[edge.from]->run_id + round * count,
-                       plan.tasks[edge.to]->run_id + (round + (same_round ? 0 : 1)) * count,
+      m_recorder->edge(plan.tasks[edge.from]->node->run_id + round * count,
+                       plan.tasks[edge.to]->node->run_id + (round + (same_round ? 0 : 1)) * count,
                        edge.reason);
     }
 }
@@ -228,7 +229,7 @@ class Plans::RunEnds {
     m_is_leaf = last && node.own_round == 0;
     if (failure != nullptr && !last && node.follows_itself == 1) m_task.failure = failure;
     if (m_plans.m_kernel.numbers_runs() && !(last && m_plan.rounds_left == 0)) {
-      m_task.run_id += m_plan.tasks.size();
+      node.run_id += m_plan.tasks.size();
       m_task.state.store(TaskState::pending, std::memory_order_relaxed);
       m_plans.m_kernel.events().changed(m_task, TaskState::pending);
     }

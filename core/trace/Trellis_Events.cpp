@@ -28,10 +28,10 @@ std::uint64_t Events::since_start() const {
 void Events::take_time(Task const& task, TaskState state) {
   if (task.runs_on_device()) return;  // see ran_on_device
   if (state == TaskState::running)
-    task.launched_ns = since_start();
+    task.extras->began_ns = since_start();
   else if (state == TaskState::done)
     m_timed->ran(ReadyTask(const_cast<Task*>(&task)),
-                 std::chrono::nanoseconds(since_start() - task.launched_ns));
+                 std::chrono::nanoseconds(since_start() - task.extras->began_ns));
 }
 
 void Events::ran_on_device(Task& task, std::uint64_t started_ns, std::uint64_t finished_ns) {

@@ -17,6 +17,12 @@ int workers_of(Trace const& trace, Machine const& machine) {
 
 }  // namespace
 
+struct VirtualRun::Cell : Task {
+  std::size_t stands_for = 0;
+};
+
+VirtualRun::~VirtualRun() = default;
+
 VirtualRun::VirtualRun(Trace const& trace, Machine const& machine, WhatIf const& what_if)
     : m_graph(trace.graph),
       m_what_if(what_if),
@@ -209,7 +215,7 @@ void VirtualRun::body_over(std::size_t task) {
   if (ready.empty()) return;
   ReadyTask const next = m_policy->finished(ready, row);
   if (!next) return;
-  auto const position = static_cast<std::size_t>(next.impl()->run_id);
+  auto const position = static_cast<Cell const*>(next.impl())->stands_for;
   if (m_gatherers.empty())
     take_up(position, row);
   else
@@ -284,7 +290,7 @@ std::size_t VirtualRun::next_for(int seat) {
     return task;
   }
   ReadyTask const task = m_policy->pop(seat);
-  return task ? static_cast<std::size_t>(task.impl()->run_id) : none;
+  return task ? static_cast<Cell const*>(task.impl())->stands_for : none;
 }
 
 /// A task with the threads of several workers waits on its seat until so many are free; nothing
@@ -332,19 +338,19 @@ void VirtualRun::fire_progress(std::size_t task) {
 
 // --- what a policy sees --------------------------------------------------------------------------
 
-/// `run_id` is the position. All are of one region here, so parts of different tasks may take turns
+/// All are of one region here, so parts of different tasks may take turns
 /// that they do not take in a real run.
 ReadyTask VirtualRun::shown(std::size_t task) {
-  Task*& cell = m_shown[task];
+  Cell*& cell = m_shown[task];
   if (cell == nullptr) {
     if (m_free_cells.empty()) {
-      m_cells.push_back(std::make_unique<Task>());
+      m_cells.push_back(std::make_unique<Cell>());
       m_free_cells.push_back(m_cells.back().get());
     }
     cell = m_free_cells.back();
     m_free_cells.pop_back();
     cell->id = record(task).id;
-    cell->run_id = task;
+    cell->stands_for = task;
     cell->priority = record(task).priority;
     cell->exclusive = m_exclusion.has(task);
     cell->label = Label(record(task).label);

@@ -31,6 +31,7 @@ namespace trellis::Impl {
 class VirtualRun {
  public:
   VirtualRun(Trace const& trace, Machine const& machine, WhatIf const& what_if);
+  ~VirtualRun();
   [[nodiscard]] Schedule run();
 
  private:
@@ -115,9 +116,10 @@ class VirtualRun {
   bool m_in_completion = false;
   std::vector<std::vector<int>> m_seats_of;  ///< of running tasks; on a device its number
   std::vector<std::size_t> m_device_of;      ///< of tasks that have begun on one
-  std::vector<std::unique_ptr<Task>> m_cells;
-  std::vector<Task*> m_free_cells;
-  std::vector<Task*> m_shown;  ///< by task, or null
+  struct Cell;                               // a task, and which one of the graph it stands for
+  std::vector<std::unique_ptr<Cell>> m_cells;
+  std::vector<Cell*> m_free_cells;
+  std::vector<Cell*> m_shown;  ///< by task, or null
 };
 
 }  // namespace trellis::Impl
