@@ -56,12 +56,12 @@ class Engine::TaskEnds {
     m_engine.tell_failure(m_task, state, failure);
   }
   /// Above a task that waits, no thread would destroy what is kept before that task is over.
-  void end_body(FailurePtr const& failure) {
+  [[gnu::always_inline]] void end_body(FailurePtr const& failure) {
     m_keeps_body = m_task.keeps_body && failure == nullptr && !m_task.is_split &&
                    (m_task.runs_on_device() || Frame::top == nullptr);
     if (!m_keeps_body) m_engine.m_destructors.destroy_body(m_task, m_seat);
   }
-  void end_life(FailurePtr const& failure) {
+  [[gnu::always_inline]] void end_life(FailurePtr const& failure) {
     m_has_waiter = m_task.end_life([&]() __attribute__((always_inline)) {
       m_task.prefetch_successors();
       m_engine.give_up_exclusive(m_task, m_seat);
@@ -70,13 +70,13 @@ class Engine::TaskEnds {
     });
     m_engine.m_cancellation.forget(m_task.id);
   }
-  void release(FailurePtr const& failure, Vector<Task*>& ready) {
+  [[gnu::always_inline]] void release(FailurePtr const& failure, Vector<Task*>& ready) {
     if (failure == nullptr)
       m_task.for_each_successor([&](Task* successor) { trigger(*successor, nullptr, ready); });
     else
       m_engine.hand_on_failure(m_task, m_seat, failure);
   }
-  void leave(Task*& next) {
+  [[gnu::always_inline]] void leave(Task*& next) {
     Destructors& destructors = m_engine.m_destructors;
     Workers& workers = m_engine.m_workers;
     if (m_task.has_objects) destructors.destroy_extras(m_task, m_seat, next);

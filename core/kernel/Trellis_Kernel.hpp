@@ -175,7 +175,7 @@ class Kernel {
   /// Gives tasks that a completion made ready to the policy; the first `granted` ones have been
   /// ready already and just got their exclusive areas. Returns the one to run next, if the policy
   /// keeps one here.
-  Task* hand_over(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
+  [[gnu::always_inline]] Task* hand_over(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
     if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, seat);
     Task& task = *ready.front();
     if (task.exclusive || !goes_to_policy(task)) return hand_over_many(ready, granted, seat);

@@ -216,7 +216,7 @@ class Plans::RunEnds {
     m_plans.end_early(m_task, *failure);
   }
   void end_body(FailurePtr const&) {}
-  void end_life(FailurePtr const& failure) {
+  [[gnu::always_inline]] void end_life(FailurePtr const& failure) {
     m_plans.m_kernel.give_up_exclusive(m_task, m_seat);
     m_task.launched = false;
     PlanNode& node = *m_task.node;
@@ -236,7 +236,7 @@ class Plans::RunEnds {
     m_plans.m_destructors.count_put_aside();
   }
   /// Nothing of the plan is read after the last trigger, with which it may be over.
-  void release(FailurePtr const& failure, Vector<Task*>& ready) {
+  [[gnu::always_inline]] void release(FailurePtr const& failure, Vector<Task*>& ready) {
     Task* const* const more = m_task.more_successors.data();
     auto const successor = [&](std::uint32_t k) -> Task& {
       return *(k < Task::inline_successors ? m_task.successors[k]
@@ -251,7 +251,7 @@ class Plans::RunEnds {
     }
     if (m_again) ready.push_back(&m_task);
   }
-  void leave(Task*& next) {
+  [[gnu::always_inline]] void leave(Task*& next) {
     if (!m_is_leaf || m_plan.open.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     Holding const holding(m_seat, next);
     Task* const another = m_plans.rounds_over(m_plan, m_seat);
