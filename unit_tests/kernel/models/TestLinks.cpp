@@ -36,7 +36,7 @@ struct Body {
   }
 };
 
-/// As Engine::complete_one. Returns the tasks that are ready.
+/// As Engine::TaskEnds. Returns the tasks that are ready.
 Vector<Task*> complete(Task& task) {
   Vector<Task*> ready;
   (void)task.end_life([] {});

@@ -61,7 +61,7 @@ class Source final : public TaskSource {
 
   Task* pop(Seat&) override { return m_keeps ? m_kept.pop() : m_queue.pop_front().impl(); }
   Task* pop_own(Seat&) override { return nullptr; }
-  /// As Engine::complete_one.
+  /// As Engine::TaskEnds.
   void run(Task* task, Seat& seat, Condition) override {
     auto const number = static_cast<int>(reinterpret_cast<std::uintptr_t>(task) / 64);
     if (body != nullptr) body(*this, seat, number);
