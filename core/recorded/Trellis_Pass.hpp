@@ -64,8 +64,8 @@ class PassMemory {
 /// TICKETS. The handle of a collected task carries a ticket in place of an id: a number that is no
 /// id, and says of which pass it is and at which place. `Task::live_id` is the ticket while the
 /// task is collected. When it is submitted it gets its id, which is its place among all that is
-/// submitted. `TaskExtras::ticket_for` says which: a thread that comes with the ticket goes on with the
-/// id.
+/// submitted. `TaskExtras::ticket_for` says which: a thread that comes with the ticket goes on with
+/// the id.
 ///
 /// All but the comparison with plans is guarded by the graph's lock.
 class Pass {
