@@ -9,8 +9,9 @@
 #       (Kokkos::Serial) and TRELLIS_TEST_SPACE_NAME (Serial) defined. Those in HOST_SOURCES and
 #       HOST_SPACE_SOURCES take what Kokkos chooses by default to be on the host: a Kokkos with a
 #       device does without them. Label `concurrent`: the thread sanitizer runs it; `memory`: the
-#       address sanitizer does (every test with CORE has it); `toolchain`: `./run test` runs it on
-#       its second toolchain, too. Those with SPACE_SOURCES have the label `device`.
+#       address sanitizer does (every test with CORE has it). All have the label `toolchain`: `./run
+#       test` runs them on its second toolchain, too. Those with SPACE_SOURCES have the label
+#       `device`.
 #       Programs share precompiled headers, and their sources are compiled in batches.
 #
 #   trellis_optimise_test(NAME)
@@ -186,7 +187,7 @@ function(trellis_add_test_program name)
     endif()
     target_link_libraries(${name} PRIVATE ${arg_MAIN})
   endif()
-  foreach(label ${arg_LABELS})
+  foreach(label ${arg_LABELS} toolchain)
     if(TARGET trellis_${label}_tests)
       add_dependencies(trellis_${label}_tests ${name})
     endif()
@@ -227,6 +228,7 @@ function(trellis_add_test name)
   if(arg_SPACE_SOURCES)
     list(APPEND arg_LABELS device)
   endif()
+  list(APPEND arg_LABELS toolchain)
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   trellis_set_test_properties(${name} "${arg_TIMEOUT}" "${arg_PROCESSORS}" LABELS ${arg_LABELS})
 endfunction()
