@@ -5,7 +5,7 @@
 #include <engine/Trellis_Cancellation.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <recorded/Trellis_Pass.hpp>
+#include <kernel/Trellis_Provisional.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Plans.hpp>
 #include <kernel/Trellis_TaskText.hpp>
@@ -91,8 +91,7 @@ void PlanGraphs::fail_pass_graph(void* body, TaskId id, std::string const& /*tex
       graphs->m_failures.note(part->id, text, part->failure);
     else
       graphs->m_failures.note_for_futures(part->id, told_as, text, part->failure);
-    graphs->m_failures.note_for_futures(part->extras->ticket.load(std::memory_order_relaxed),
-                                        told_as, text, part->failure);
+    graphs->m_failures.note_for_futures(Provisional::of(*part), told_as, text, part->failure);
     part->ops->fail(part->body, told_as, text, part->failure);
   }
 }

@@ -16,7 +16,7 @@ namespace trellis::Impl {
 void Cancellation::ask(TaskHandle const& asked) {
   if (m_kernel.lock().is_held_here()) Submitting::refuse();
   Reserve::require();
-  TaskHandle const handle = m_kernel.settle(asked);
+  TaskHandle const handle = m_kernel.resolve(asked);
   Task& task = *handle.task;
   std::string const text = text_of(LiveAccess{&task, handle.id}, m_kernel.lock());
   if ((handle.id & PlanNode::recorded) != 0)

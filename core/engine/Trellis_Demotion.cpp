@@ -110,7 +110,7 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
                           FunctionRef<void(Task&, Demotion&)> plan) {
   if (m_submission.is_held_here()) Submitting::refuse();
   Reserve::require();
-  TaskHandle const handle = by == By::others ? m_kernel.settle(asked) : asked;
+  TaskHandle const handle = by == By::others ? m_kernel.resolve(asked) : asked;
   Vector<Task*> ready;
   Vector<Task*> granted;
   Quiet const until_they_are_let_go;

@@ -130,8 +130,8 @@ std::vector<std::string> Engine::rows() const {
 
 // --- the verbs of the kernel ---------------------------------------------------------------------
 
-TaskHandle Kernel::settle_special(TaskHandle const& handle) {
-  return engine_of(*this).m_passes.settle(handle);
+TaskHandle Kernel::resolve_special(TaskHandle const& handle) {
+  return engine_of(*this).m_passes.resolve(handle);
 }
 std::uint64_t Kernel::submitted() const {
   return engine_of(*this).submitted();

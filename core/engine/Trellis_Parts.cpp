@@ -242,7 +242,7 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 /// happens after this function by the owner's own count.
 bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
   if (m_submission.is_held_here()) Submitting::refuse();
-  TaskHandle const handle = m_kernel.settle(asked);
+  TaskHandle const handle = m_kernel.resolve(asked);
   Task& task = *handle.task;
   auto const refuse = [&](char const* why) {
     throw Error(Error::Kind::bad_input,

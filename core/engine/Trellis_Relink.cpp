@@ -3,7 +3,7 @@
 #include <kernel/Trellis_Link.hpp>
 #include <engine/Trellis_Relink.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
-#include <recorded/Trellis_Pass.hpp>
+#include <kernel/Trellis_Provisional.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <kernel/Trellis_Region.hpp>
 #include <kernel/Trellis_TaskSlab.hpp>
@@ -44,7 +44,7 @@ bool Relink::look(Task& task) {
   Vector<std::pair<Node*, Vector<OnDevice::Predecessor>>> on_device;
   m_slab.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);
-    if (id == 0 || Pass::is_ticket(id) || other.region != region || other.is_recorded()) return;
+    if (id == 0 || Provisional::is(id) || other.region != region || other.is_recorded()) return;
     std::lock_guard const lock(other.lock);  // live under it, the task stays what it is
     if (other.live_id.load(std::memory_order_relaxed) != id || other.region != region ||
         other.is_recorded())

@@ -2,6 +2,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <kernel/Trellis_Finish.hpp>
 #include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Provisional.hpp>
 #include <task/Trellis_Result.hpp>
 #include <kernel/Trellis_TaskText.hpp>
 
@@ -31,9 +32,8 @@ void Engine::tell_failure(Task& task, TaskState state, FailurePtr const& failure
   bool const is_of_part = state == TaskState::failed && failure->origin != task.id;
   FailurePtr const own = is_of_part ? of_part(failure) : failure;
   m_failures.note(task.id, text, own);
-  if (TaskExtras const* const extras = task.extras.get();
-      extras != nullptr && extras->ticket_for.load(std::memory_order_relaxed) == task.id)
-    m_failures.note_for_futures(extras->ticket.load(std::memory_order_relaxed), task.id, text, own);
+  if (Provisional::was_collected(task))
+    m_failures.note_for_futures(Provisional::of(task), task.id, text, own);
   task.ops->fail(task.body, task.id, text, own);
 }
 

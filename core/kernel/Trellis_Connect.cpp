@@ -3,7 +3,7 @@
 #include <engine/Trellis_Parts.hpp>
 #include <kernel/Trellis_Ordering.hpp>
 #include <kernel/Trellis_Submission.hpp>
-#include <recorded/Trellis_Pass.hpp>
+#include <kernel/Trellis_Provisional.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
@@ -173,7 +173,7 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
   Heard heard;
   auto const order_once = [&](LiveAccess before) __attribute__((always_inline)) {
     assert(before.task != nullptr);  // the graph does not record
-    assert(before.id < task.id || Pass::is_ticket(before.id));
+    assert(before.id < task.id || Provisional::is(before.id));
     if (heard.has_ended(before.id)) return false;
     bool is_live = awaited.contains(before.id);
     if (!is_live && make_wait(before, task, on_device, m_device_tasks.streams(), edges)) {
@@ -243,7 +243,7 @@ void Submission::synchronize(Task& task, Region& region, std::int32_t& edges) {
         } else {
           m_slab.for_each([&](Task& other) {
             TaskId const id = other.live_id.load(std::memory_order_acquire);
-            if (id != 0 && !Pass::is_ticket(id) && other.region_kind == RegionKind::graph)
+            if (id != 0 && !Provisional::is(id) && other.region_kind == RegionKind::graph)
               come_after({&other, id});
           });
           if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
@@ -270,7 +270,7 @@ bool Submission::record_edge(LiveAccess before, Task const& task, EdgeReason rea
 /// any more.
 bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges,
                              Heard const& heard) {
-  bool const has_id = !Pass::is_ticket(before.id);
+  bool const has_id = !Provisional::is(before.id);
   assert(before.id < task.id || !has_id);
   if (heard.has_ended(before.id)) return false;
   if (m_recorder && has_id && !record_edge(before, task, reason)) return true;

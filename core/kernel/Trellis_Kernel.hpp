@@ -84,10 +84,10 @@ class Kernel {
   }
   /// What the handle of a collected task stands for, which is submitted if it has not been. Other
   /// handles are what they are; but a replay of a recorded task's plan may have been collected.
-  TaskHandle settle(TaskHandle const& handle) {
-    return handle.id < TaskHandle::end_of_submitted ? handle : settle_special(handle);
+  TaskHandle resolve(TaskHandle const& handle) {
+    return handle.id < TaskHandle::end_of_submitted ? handle : resolve_special(handle);
   }
-  /// Requires a handle that has been settled. A recorded task is done while no replay of its plan
+  /// Requires a handle that has been resolved. A recorded task is done while no replay of its plan
   /// is under way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task
   /// is still the same afterwards, as `live_id` has each value once.
   [[nodiscard]] static bool is_done(TaskHandle const& handle) {
@@ -247,7 +247,7 @@ class Kernel {
   void release_exclusive(Task& task, Seat& seat);
   Task* hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& seat);
   Workers& m_workers;
-  [[nodiscard]] TaskHandle settle_special(TaskHandle const& handle);
+  [[nodiscard]] TaskHandle resolve_special(TaskHandle const& handle);
   [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);
 };
 

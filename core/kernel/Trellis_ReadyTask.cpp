@@ -25,9 +25,7 @@ std::optional<PlannedPlace> ReadyTask::place() const {
   if (m_task->region_kind == Impl::RegionKind::parts) {
     Impl::Region const& region = *m_task->region;
     if (region.is_planned && region.plan_number != 0)
-      return PlannedPlace{
-          region.plan_number,
-          Impl::Pass::place_of(m_task->extras->ticket.load(std::memory_order_relaxed))};
+      return PlannedPlace{region.plan_number, Impl::Pass::place_of(Impl::Provisional::of(*m_task))};
   }
   Impl::AnyTag const* const of_model = m_task->tag(typeid(PlannedPlace));
   if (of_model == nullptr) return std::nullopt;

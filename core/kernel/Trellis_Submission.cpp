@@ -9,7 +9,7 @@
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
-#include <recorded/Trellis_Pass.hpp>
+#include <kernel/Trellis_Provisional.hpp>
 #include <recorded/Trellis_Passes.hpp>
 #include <recorded/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
@@ -132,14 +132,14 @@ TaskHandle Submission::take_other(TaskSpec&& spec, Frame* frame) {
     spec.stream = m_device_tasks.streams().stream_for(*spec.space->device(), spec.instance);
   }
   bool const names_tasks = !spec.after.empty();
-  std::vector<TaskHandle> settled;
+  std::vector<TaskHandle> resolved;
   for (TaskHandle const& before : spec.after) {
-    TaskHandle const task = m_kernel.settle(before);
+    TaskHandle const task = m_kernel.resolve(before);
     // The id of a task that is complete long ago is not known: only that it has failed may matter.
-    if (!Pass::is_ticket(task.id) || m_failures.poisons(task.id) != nullptr)
-      settled.push_back(task);
+    if (!Provisional::is(task.id) || m_failures.poisons(task.id) != nullptr)
+      resolved.push_back(task);
   }
-  if (names_tasks) spec.after = settled;
+  if (names_tasks) spec.after = resolved;
   if (spec.parent.task == nullptr) return submit_root(std::move(spec), frame);
   return names_tasks || m_tells_policy ? submit_checked(spec, frame) : submit_part(spec, frame);
 }
@@ -434,7 +434,7 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   TaskIds::Block& ids = seat != nullptr ? seat->ids : m_ids;
   TaskId above = region.newest;
   auto const comes_before = [&](TaskId other) {
-    if (other < Pass::ticket) above = std::max(above, other);
+    if (other < Provisional::bit) above = std::max(above, other);
   };
   // A recorded task that runs has no such id, but its replay has.
   auto const is_within = [&](Task const* whole) {

@@ -66,8 +66,8 @@ struct TaskExtras : NewFromReserve {
 
   // Where the handles of collected and of recorded tasks lead. They are there before the `live_id`
   // of such a task can be seen. So a thread with such a handle may look at any time.
-  std::atomic<TaskId> ticket{0};      ///< in the handle of a task that was collected, see Pass
-  std::atomic<TaskId> ticket_for{0};  ///< the id that this task got then
+  std::atomic<TaskId> provisional{0};  ///< of the last task that was collected, see Provisional
+  std::atomic<TaskId> admitted_as{0};  ///< the id that this task got then
   /// The `owner` of the plan that the task has been recorded in last, see PlanState. Threads that
   /// know nothing of the plan's end read it.
   std::atomic<Task*> plan_owner{nullptr};
@@ -85,8 +85,8 @@ struct TaskExtras : NewFromReserve {
 /// body. For the cell's next task is set up by a thread that took the cell from the free list, and
 /// taking it happens after completion. Successors are only added under `lock` while
 /// `live_id == id`. After that the list belongs to the completing thread. (A recorded task is live
-/// as long as its plan, and a collected one has a ticket there until it is submitted; see PlanState
-/// and Pass.)
+/// as long as its plan, and a collected one has a provisional id there until it is submitted; see
+/// PlanState and Provisional.)
 ///
 /// INVARIANT (successors). A task in the list is still to be triggered by this task. So it is
 /// pending, its count cannot reach 0 before, and the pointer is not stale for a thread that reads

@@ -9,7 +9,7 @@
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <recorded/Trellis_Pass.hpp>
+#include <kernel/Trellis_Provisional.hpp>
 #include <recorded/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Passes.hpp>
@@ -73,7 +73,7 @@ void Waiting::require_no_recording() const {
 
 void Waiting::wait() {
   require_no_recording();
-  m_passes.admit([](Pass const&) { return true; });
+  m_passes.admit_all();
   if (Frame const* const frame = Frame::of(m_kernel))
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
@@ -369,7 +369,7 @@ void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
 void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go,
                              Sections::Gate* gate) {
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
-  TaskHandle const handle = m_kernel.settle(asked);
+  TaskHandle const handle = m_kernel.resolve(asked);
   bool const is_done = m_kernel.is_done(handle);
   if (!is_done) refuse_in_progress_function();
   std::optional<Sections::LetGo> parts_run;
@@ -400,7 +400,7 @@ void Waiting::require_may_wait() const {
 void Waiting::wait_for_section(TaskHandle const& asked, Sections::Gate& gate) {
   if (Frame* const frame = Frame::of(m_kernel)) return wait_for_gated(asked, frame, true, &gate);
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
-  TaskHandle const handle = m_kernel.settle(asked);
+  TaskHandle const handle = m_kernel.resolve(asked);
   if (m_kernel.is_done(handle)) return;
   refuse_in_progress_function();
   {
@@ -749,7 +749,8 @@ bool Waiting::leads_to(Task& task, TaskHandle const& awaited) {
 void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
   Frame* const frame = Frame::of(m_kernel);
   FusionPool& held_back = m_fusion;
-  for (TaskHandle const& each : handles) held_back.awaited(m_kernel.is_done(m_kernel.settle(each)));
+  for (TaskHandle const& each : handles)
+    held_back.awaited(m_kernel.is_done(m_kernel.resolve(each)));
   // Where they are said to be there, they are let go before this thread looks for anything else.
   if (hint == Awaited::fused && held_back.any())
     held_back.release_all(frame != nullptr ? frame->seat : m_kernel.own_seat());
@@ -762,7 +763,7 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
 }
 
 bool Waiting::is_done_now(TaskHandle const& asked) {
-  TaskHandle const handle = m_kernel.settle(asked);
+  TaskHandle const handle = m_kernel.resolve(asked);
   if (m_kernel.is_done(handle)) return true;
   if (!m_serial) return false;
   help_serially();
@@ -778,23 +779,12 @@ bool Waiting::are_done(std::span<TaskHandle const> handles) {
 }
 
 void Waiting::note_known(TaskHandle const& handle) {
-  m_failures.note_known(Passes::settled(handle).id);
+  m_failures.note_known(Provisional::resolved(handle).id);
 }
 
 /// Memory order: a task has left its failure before `live_id` changes, see Trellis_Finish.hpp.
-///
-/// A collected task may get its id between the two looks at `live_id`: then it no longer has its
-/// ticket there, and is not over. It still has it in `ticket` (see Passes::settled), and is settled
-/// once more, which gives its id. It gets no other ticket, so there is no third time.
 bool Waiting::is_over(TaskHandle const& handle) const {
-  for (;;) {
-    TaskHandle const task = Passes::settled(handle);
-    if (task.task->live_id.load(std::memory_order_acquire) == task.id) return false;
-    bool const has_got_its_id =
-        Pass::is_ticket(task.id) &&
-        task.task->extras->ticket.load(std::memory_order_relaxed) == task.id;
-    if (!has_got_its_id) return m_failures.poisons(handle.id) == nullptr;
-  }
+  return !Provisional::is_live(handle) && m_failures.poisons(handle.id) == nullptr;
 }
 
 }  // namespace trellis::Impl

@@ -158,9 +158,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
       m_admission.unmake_task(task);
       throw;
     }
-  task.id = pass.ticket_of(place);
-  task.extras->ticket.store(task.id, std::memory_order_release);
-  task.live_id.store(task.id, std::memory_order_release);
+  Provisional::begin(task, pass.provisional_id(place));
   if (place == 0) {
     m_passes.push_back(&pass);
     m_collecting.fetch_add(1, std::memory_order_relaxed);
@@ -203,9 +201,7 @@ std::shared_ptr<RecordedGraph> Passes::plan_of(Pass& pass, PassMemory& memory) {
 /// A collected task gets its id, and with it its place in the order of submission. The submission
 /// lock is held.
 void Passes::number(Task& task) {
-  task.id = m_admission.take_id();
-  task.extras->ticket_for.store(task.id, std::memory_order_release);
-  task.live_id.store(task.id, std::memory_order_release);
+  Provisional::end(task, m_admission.take_id());
   if (task.marks.is_replay)
     for_each_plan(*static_cast<ReplayBody*>(task.body)->plan,
                   [&](PlanState& plan) { plan.last = m_kernel.handle_of(&task, task.id); });
@@ -252,7 +248,7 @@ bool Passes::admit_whole(Label const& label, Pass& pass,
     rest = admitted.rest;
     region->owner = whole;
     for (std::size_t k = 0; k < parts.size(); ++k) {
-      put_into(*parts[k], *region);  // first: a thread with the ticket may look once it has its id
+      put_into(*parts[k], *region);  // first: a thread with the handle may look once it has its id
       number(*parts[k]);
     }
     for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -306,8 +302,8 @@ void Passes::collects_no_more(Pass& pass) {
 void Passes::admit_collected(Pass& pass, Vector<Unpublished>& admitted) {
   if (!pass.collects) return;
   pass.collects = false;
-  // A thread that finds that no pass collects goes on with the ids, see `settle`. They are given
-  // before.
+  // A thread that finds that no pass collects goes on with the ids, see `resolve`. They are
+  // given before.
   struct AtEnd {
     Passes& passes;
     Pass& pass;
@@ -359,22 +355,13 @@ void Passes::admit(FunctionRef<bool(Pass const&)> which) {
   publish(admitted);
 }
 
-TaskHandle Passes::settled(TaskHandle const& handle) {
-  if (!Pass::is_ticket(handle.id)) return handle;
-  Task& task = *handle.task;
-  if (task.live_id.load(std::memory_order_acquire) == handle.id) return handle;
-  // As below.
-  TaskId const id = task.extras->ticket_for.load(std::memory_order_acquire);
-  if (task.extras->ticket.load(std::memory_order_relaxed) != handle.id) return handle;
-  return {handle.control, handle.generation, &task, id};
+void Passes::admit_all() {
+  admit([](Pass const&) { return true; });
 }
 
-/// Memory order: the ticket is stored before `live_id`, the id for it before `live_id` again, and
-/// the ticket of the next collected task in this place before the id for that one. A thread that
-/// has the handle of a task happens after its first store to `live_id`. If it reads another value
-/// there, or finds that no pass collects, `ticket_for` has been stored. If it then reads the one of
-/// a later task, the ticket has changed.
-TaskHandle Passes::settle_special(TaskHandle const& handle) {
+/// A thread that finds that no pass collects happens after the tasks have got their ids: the counter
+/// is taken down with release order after that.
+TaskHandle Passes::resolve(TaskHandle const& handle) {
   if ((handle.id & PlanNode::recorded) != 0) {
     if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_kernel.is_done(handle))
       admit([](Pass const& pass) {
@@ -383,13 +370,9 @@ TaskHandle Passes::settle_special(TaskHandle const& handle) {
       });
     return handle;
   }
-  Task& task = *handle.task;
-  if (task.live_id.load(std::memory_order_acquire) == handle.id)
+  if (handle.task->is_live(handle.id))
     admit([&](Pass const& pass) { return pass.gave_out(handle.id); });
-  TaskId const id = task.extras->ticket_for.load(std::memory_order_acquire);
-  if (task.extras->ticket.load(std::memory_order_relaxed) != handle.id)
-    return handle;  // complete long ago
-  return {handle.control, handle.generation, &task, id};
+  return Provisional::resolved(handle);
 }
 
 }  // namespace trellis::Impl

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_PASS_HPP
 #define TRELLIS_IMPL_PASS_HPP
 
+#include <kernel/Trellis_Provisional.hpp>
 #include <recorded/Trellis_RecordedGraph.hpp>
 #include <kernel/Trellis_TaskSpec.hpp>
 #include <kernel/Trellis_Task.hpp>
@@ -57,33 +58,28 @@ class PassMemory {
 /// body all of them are submitted as one task, the whole, of which they are the parts: their edges
 /// are those of the plan.
 ///
-/// ON DEMAND. When a thread asks after a collected task (`Passes::settle`), or for everything, the
+/// ON DEMAND. When a thread asks after a collected task (`Passes::resolve`), or for everything, the
 /// pass is submitted at once. What it has collected becomes ordinary tasks, in order, and so does
 /// what it hands in from there on. So no thread ever waits for the body.
 ///
-/// TICKETS. The handle of a collected task carries a ticket in place of an id: a number that is no
-/// id, and says of which pass it is and at which place. `Task::live_id` is the ticket while the
-/// task is collected. When it is submitted it gets its id, which is its place among all that is
-/// submitted. `TaskExtras::ticket_for` says which: a thread that comes with the ticket goes on with
-/// the id.
+/// HANDLES of collected tasks are provisional (see Provisional). A provisional id says of which pass
+/// the task is, and at which place.
 ///
 /// All but the comparison with plans is guarded by the graph's lock.
 class Pass {
  public:
-  static constexpr TaskId ticket = TaskId{1} << 62;  ///< in all tickets, and in no ids
   static constexpr unsigned place_bits = 24;
   static constexpr std::size_t most_tasks = std::size_t{1} << place_bits;
 
-  [[nodiscard]] static bool is_ticket(TaskId id) { return id >> 62 == 1; }
-  [[nodiscard]] TaskId ticket_of(std::size_t place) const {
-    return ticket | m_number << place_bits | place;
+  [[nodiscard]] TaskId provisional_id(std::size_t place) const {
+    return Provisional::bit | m_number << place_bits | place;
   }
-  /// The place of a task that has this ticket.
+  /// The place of a task that has this provisional id.
   [[nodiscard]] static std::uint32_t place_of(TaskId id) {
     return static_cast<std::uint32_t>(id & (most_tasks - 1));
   }
   [[nodiscard]] bool gave_out(TaskId id) const {
-    return id >> place_bits == ticket_of(0) >> place_bits;
+    return id >> place_bits == provisional_id(0) >> place_bits;
   }
 
   /// `number`: different for each pass of the graph.

@@ -50,16 +50,12 @@ class Passes {
   /// What these passes have collected so far becomes ordinary tasks.
   void admit(Pass* pass);
   void admit(FunctionRef<bool(Pass const&)> which);
-  /// What the handle of a collected task stands for, which is submitted if it has not been. Other
-  /// handles are what they are; but a replay of a recorded task's plan may have been collected.
-  TaskHandle settle(TaskHandle const& handle) {
-    return handle.id < TaskHandle::end_of_submitted ? handle : settle_special(handle);
-  }
-  /// The same as far as it has been submitted; nothing changes.
-  [[nodiscard]] static TaskHandle settled(TaskHandle const& handle);
+  void admit_all();
+  /// What a provisional handle stands for, whose task is submitted if it has not been. Other handles
+  /// stay as they are; but a replay of a recorded task's plan may have been collected.
+  TaskHandle resolve(TaskHandle const& handle);
 
  private:
-  TaskHandle settle_special(TaskHandle const& handle);
   TaskHandle collect(Pass& pass, PassMemory& memory, TaskSpec& spec);
   void begin_plan(Pass& pass);
   std::shared_ptr<RecordedGraph> plan_of(Pass& pass, PassMemory& memory);

@@ -394,7 +394,7 @@ void Plans::wait_for_replay(TaskHandle const& handle) {
     if (whole.valid() && !m_kernel.is_done(whole)) {
       m_kernel.wait_for(whole, Frame::of(m_kernel));
     } else {
-      m_kernel.settle(handle);  // a replay may have been collected
+      m_kernel.resolve(handle);  // a replay may have been collected
       wait_for_older_replay(handle);
     }
   }
