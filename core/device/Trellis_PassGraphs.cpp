@@ -6,6 +6,7 @@
 #include <engine/Trellis_Destructors.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Provisional.hpp>
+#include <recorded/Trellis_Pass.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Plans.hpp>
 #include <kernel/Trellis_TaskText.hpp>
