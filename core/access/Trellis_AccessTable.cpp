@@ -495,7 +495,7 @@ void AccessTable::compact(SmallVector<LiveAccess, 1>& group, TaskId since) const
     failed_kept = true;
     return false;
   });
-  // Leave room, so that a group that stays large is not compacted for each new member.
+  // Leave room, so that a group that remains large is not compacted for each new member.
   if (2 * group.size() > group.capacity())
     group.reserve(std::max<std::size_t>(8, 2 * group.capacity()));
 }

@@ -148,7 +148,7 @@ struct alignas(64) AreaEntry {
   std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   Mode mode = Mode::none;        ///< of `current`
   bool reused = false;           ///< has been used by more than one task
-  bool followed = false;         ///< true for `current` until an access joins it
+  bool followed = false;         ///< `current` is, until an access joins it
 
   // Second line: read for an area that is accessed.
   AreaEntry* follower = nullptr;  ///< see AccessTable::expected
@@ -201,7 +201,7 @@ inline std::atomic<std::size_t> table_kept = std::size_t{1} << 17;
 /// forgotten, so memory follows the program's working set.
 class AccessTable {
  public:
-  /// `keep_all`: finished tasks stay in the table, so that the edges do not depend on timing
+  /// `keep_all`: finished tasks remain in the table, so that the edges do not depend on timing
   /// (recording).
   AccessTable(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
       : m_tasks(tasks), m_failures(failures), m_keep_all(keep_all), m_buckets(64), m_mask(63) {}
