@@ -188,8 +188,8 @@ struct Trace {
   SchedulingGraph graph;
   std::vector<std::string> rows;  ///< e.g. "worker 0", "main thread", "Cuda stream 3"
   /// The number of threads that run tasks at a time, and how many of the first rows are threads.
-  /// The threads of the other rows have lent their places, e.g. to the main thread while it waits.
-  /// 0: not known.
+  /// The other threads have lent their places, e.g. to the main thread while it waits. 0: not
+  /// known.
   int workers = 0;
   std::size_t threads = 0;
   /// When the graph was made: times of records count from here.

@@ -76,7 +76,7 @@ struct FuseInstruction {
 /// A batch and its circumstances.
 struct FusionSample {
   std::size_t batch = 0;         ///< tasks in it; 1: a task by itself
-  std::size_t held = 0;          ///< tasks of the kind held back now, with this batch
+  std::size_t held = 0;          ///< of the kind, held back now; when formed, with the batch
   double mean_held = 0;          ///< moving average of that over the batches of the kind
   double done_when_awaited = 0;  ///< 0 to 1: how often a wait for a number found it already done
   int device = FuseInstruction::home;  ///< where it went

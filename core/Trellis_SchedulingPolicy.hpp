@@ -169,11 +169,10 @@ class SchedulingPolicy {
   /// one. The answer may be outdated, but should be quick: take no locks for it.
   [[nodiscard]] virtual std::size_t backlog() const { return 0; }
 
-  /// The turn of a ready task among those that wait for the same exclusive area, or exclude each
-  /// other by a rule. The largest rank goes first; among equals, the task that became ready first.
-  /// Tasks of a smaller rank may have to wait as long as others of a larger one keep coming. It is
-  /// asked once for each task that may exclude others, when it becomes ready. The default is the
-  /// priority.
+  /// Ranks ready tasks that wait for the same exclusive area, or exclude each other by a rule. The
+  /// largest rank goes first; among equals, the task that became ready first. Tasks of a smaller
+  /// rank may have to wait as long as others of a larger one keep coming. It is asked once for each
+  /// task that may exclude others, when it becomes ready. The default is the priority.
   ///
   /// Device tasks are launched without the policy. If several become ready together, or wait for
   /// one thread to launch them, those of one priority go in this order, too. Then it is also asked
@@ -249,7 +248,7 @@ class ForwardingPolicy : public SchedulingPolicy {
 };
 
 /// The default policy. Each seat has its own double-ended queue. A finished task's first ready
-/// successor stays on its seat; the others run there last in, first out; idle seats steal the
+/// successor remains on its seat; the others run there last in, first out; idle seats steal the
 /// oldest. After four tasks in a row, each a successor of the one before, a waiting task that was
 /// submitted earlier takes its turn, so chains of tasks advance side by side. This holds among
 /// tasks of the graph, among parts of one task, and within one plan, where at most 16 tasks wait.

@@ -202,10 +202,10 @@ class TaskGraph {
 
   /// Asks the task of this future to stop; returns at once. Everything of it that has not started,
   /// parts and rounds included, never runs. A running body may ask `TaskScope::stop_requested()`.
-  /// The task is complete when its predecessors are complete and its running bodies have returned.
-  /// It then counts as cancelled, whatever these did. Only the tasks that depend on it are
-  /// cancelled, too. `get()` throws an `Error` of the kind `cancelled`; `wait()` does not throw for
-  /// it.
+  /// The task is complete when everything that it would have waited for is, and its running bodies
+  /// have returned. It then counts as cancelled, whatever these did. Only the tasks that depend on
+  /// it are cancelled, too. `get()` throws an `Error` of the kind `cancelled`; `wait()` does not
+  /// throw for it.
   ///
   /// Does nothing when the task is complete, or its last body has just returned: its future keeps
   /// its result. Throws `Error` for a future of another graph, and for a recorded task; cancel the
@@ -243,9 +243,9 @@ class TaskGraph {
   }
 
   /// From now on this object advises the graph, see Trellis_Fusion.hpp. Any thread may call this at
-  /// any time, also while tasks run. Tasks that are held back stay so until the new advice releases
-  /// them. A section under way ends with the object that it began with. Returns the previous
-  /// object. Throws `Error` for null.
+  /// any time, also while tasks run. Tasks that are held back remain so until the new advice
+  /// releases them. A section under way ends with the object that it began with. Returns the
+  /// previous object. Throws `Error` for null.
   std::shared_ptr<Orchestration> orchestrate(std::shared_ptr<Orchestration> orchestration);
   [[nodiscard]] std::shared_ptr<Orchestration> orchestration() const;
 

@@ -38,7 +38,7 @@ class NumberTable;
 /// one note for each gap between tasks that have been spawned.
 ///
 /// Copies share the numbers, so tasks may capture one. All functions may be called from any thread.
-/// When the last copy is gone, the numbers must not be named any more; their tasks go on. It may
+/// When the last copy is gone, the numbers must not be named any more; their tasks continue. It may
 /// outlive its graph.
 class TaskNumbers {
  public:

@@ -70,8 +70,8 @@ struct ThreadFeedbackOptions {
 /// A ratio is rated by the length of its list schedule. The times are those measured with that many
 /// threads per worker (a moving average), or guesses where there are none. It tries the ratio that
 /// seems better, measures it, and goes back if it is not. Each number of threads is tried at most
-/// once before it has been measured, so the choice settles. Guesses are made from times with one
-/// thread, so a pass with one thread comes first if that is among the ratios.
+/// once before it has been measured, so the ratio comes to rest. Guesses are made from times with
+/// one thread: if there is a choice, a pass with one thread comes first.
 ///
 /// A pass is known by the labels of its tasks: when they differ from those of the pass before, all
 /// measurements are forgotten. One thread at a time may use it.

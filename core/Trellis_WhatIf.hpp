@@ -42,8 +42,8 @@ struct WhatIf {
   /// sees ids, labels and priorities, but no tags, submissions, plans or times.
   std::shared_ptr<SchedulingPolicy> policy = nullptr;
   /// True: tasks are submitted one after the other, with the recorded intervals. Where a thread
-  /// submitted nothing until all tasks were complete, it has waited, and it waits at that point
-  /// here too. False: all tasks are there at the start.
+  /// submitted nothing until all tasks were complete, it has waited, and here it waits for them
+  /// too. False: all tasks exist at the start.
   bool as_submitted = true;
 };
 
