@@ -85,7 +85,6 @@ struct AccessRequest {
   [[nodiscard]] Manner manner() const { return {mode, state != nullptr ? state->get() : nullptr}; }
 };
 
-/// Returns what the subject of the request says about itself.
 [[nodiscard]] inline ResourceInfo info_of(AccessRequest const& request) {
   ResourceInfo info;
   request.ops->describe(request.subject, info);

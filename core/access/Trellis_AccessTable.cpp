@@ -62,7 +62,7 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
   if (kept() >= m_collect_at && !m_keep_all) {
     // A program that sweeps over N areas returns to each after about N tasks, so areas that are
     // much older are no longer in use. If each task brings an area of its own, no area ever looks
-    // old by that measure. So areas that have been used only once have another one.
+    // old by that measure. So another measure applies to areas that have been used only once.
     TaskId const oldest = oldest_live_task(submitted);
     auto const older_than = [&](TaskId age) {
       return std::min(oldest, submitted > age ? submitted - age : 0);

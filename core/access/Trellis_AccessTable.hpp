@@ -220,7 +220,6 @@ class AccessTable {
     use(*entry, submitted);
     return *entry;
   }
-  /// Returns the entry for an area, or null.
   [[nodiscard]] AreaEntry const* find(Area const& area, std::uint64_t hash) const {
     return look_up(area, hash);
   }
@@ -241,7 +240,6 @@ class AccessTable {
     use(*entry, submitted);
     return entry;
   }
-  /// Notes that access `k` of a task is this entry.
   void follow(std::size_t k, AreaEntry& entry) {
     if (k >= trail_length) return;
     AreaEntry* const before = std::exchange(m_trail[k], &entry);
@@ -294,14 +292,12 @@ class AccessTable {
                      TaskId behind) {
     entry.loose.push_back({{&task, id}, manner.mode, state, behind});
   }
-  /// Drops the tasks that are done and no longer needed.
   void drop_gone(Vector<LiveAccess>& tasks) const {
     std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
   }
   /// Returns a task that is not done and accesses a part of this area, for a task of another graph.
   /// Its `task` is null if there is none. No access is entered.
   [[nodiscard]] LiveAccess find_live(Area const& area) const;
-  /// True if no area has been accessed.
   [[nodiscard]] bool empty() const { return m_slab.size() == 0; }
   [[nodiscard]] bool is_small() const { return m_buckets.size() <= 256 && m_patience.is_new(); }
   /// Restores the initial state. Requires that all tasks are done.
@@ -401,7 +397,6 @@ class AccessTable {
   void put_into_bucket(AreaEntry& entry, std::uint64_t hash);
   void take_out_of_bucket(AreaEntry const& entry);
   void make_room_in_buckets();
-  /// Distributes all entries over this many buckets.
   void fill_buckets(std::size_t count);
   /// Calls f(entry) for each entry in use.
   template <class F>
@@ -413,8 +408,8 @@ class AccessTable {
   /// True if its last use is before `before`, and it holds no failure that still cancels later
   /// tasks.
   [[nodiscard]] bool can_be_forgotten(AreaEntry const& entry, TaskId before) const;
-  /// Forgets entries last used before `before`. Entries that were used only once are forgotten from
-  /// `before_once` on backwards.
+  /// Forgets entries last used before `before`. Entries that were used only once are forgotten if
+  /// that was before `before_once`.
   void forget_older(TaskId before, TaskId before_once);
   /// Forgets these entries, and then resources that have no entry left.
   void forget(Vector<AreaEntry*> const& gone);

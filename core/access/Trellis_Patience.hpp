@@ -62,7 +62,6 @@ class Patience {
     m_away += away;
     ++m_came_back;
   }
-  /// Called before areas are forgotten.
   void adapt() {
     constexpr std::uint64_t enough = 16;
     if (m_met < enough) return;

@@ -41,7 +41,6 @@ class SmallVector {
   [[nodiscard]] T const& back() const { return begin()[m_size - 1]; }
 
   void clear() { m_size = 0; }
-  /// Drops the elements beyond the first `size`.
   void shrink(std::size_t size) { m_size = static_cast<std::uint32_t>(size); }
   void reserve(std::size_t capacity) {
     if (capacity <= m_capacity) return;
@@ -60,7 +59,6 @@ class SmallVector {
     }
     std::construct_at(begin() + m_size++, element);
   }
-  /// Removes the elements for which `gone(element)` is true.
   template <class F>
   void erase_if(F&& gone) {
     shrink(static_cast<std::size_t>(std::remove_if(begin(), end(), gone) - begin()));

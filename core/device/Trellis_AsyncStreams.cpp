@@ -15,7 +15,6 @@ bool overwrites(TaskAccess const& later, TaskAccess const& access) {
          (later.entry == access.entry || contains(later.entry->area, access.entry->area));
 }
 
-/// True if `later` overwrites everything that the task accesses.
 bool overwrites(Task const& later, Task const& task) {
   bool all = true;
   task.for_each_access([&](TaskAccess const& access) {
@@ -121,7 +120,6 @@ std::size_t AsyncStreams::event_behind(Stream const& stream, std::uint64_t posit
   return static_cast<std::size_t>(event - stream.events.begin());
 }
 
-/// Makes the stream wait until the other one has passed a position.
 void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t position) {
   std::uint64_t& done = stream.waited_for[static_cast<std::size_t>(other.number)];
   if (done >= position) return;
@@ -130,7 +128,6 @@ void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t positio
   done = event.position;
 }
 
-/// Tries to lock the mutex, at most `attempts` times.
 std::unique_lock<RecursiveLock> AsyncStreams::try_to_lock(int attempts) {
   std::unique_lock lock(m_mutex, std::defer_lock);
   for (int k = 0; k < attempts && !lock.try_lock(); ++k) cpu_relax();
@@ -353,7 +350,6 @@ void AsyncStreams::ask(Stream& stream) {
   }
 }
 
-/// Retires the tasks that are known to have passed.
 void AsyncStreams::retire_passed(Stream& stream) {
   try {
     while (!stream.events.empty() && stream.events.front().has_passed && pass_first_event(stream)) {

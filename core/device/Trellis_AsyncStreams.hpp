@@ -85,7 +85,6 @@ class AsyncStreams {
   AsyncStreams& operator=(AsyncStreams const&) = delete;
   ~AsyncStreams();
 
-  /// Returns the number of the stream for a user's instance.
   [[nodiscard]] int stream_for(DeviceAdapter& device, void const* instance);
 
   /// Picks a stream, makes it wait for the task's predecessors on other streams, and launches the
@@ -142,7 +141,6 @@ class AsyncStreams {
     return m_awaited.load(std::memory_order_relaxed) || m_any_awaited;
   }
   [[nodiscard]] bool busy() const { return m_launched.load(std::memory_order_seq_cst) > 0; }
-  /// True if one of the devices has a clock of its own.
   [[nodiscard]] bool has_own_clock() const { return m_own_clock.load(std::memory_order_relaxed); }
   /// True if launching for other threads may pay off, see LaunchQueue. With a device that has its
   /// own clock, the speed of threads must not matter.
@@ -195,7 +193,6 @@ class AsyncStreams {
     }
   };
 
-  /// A query about a stream.
   struct Question {
     Stream* stream;
     void* event;

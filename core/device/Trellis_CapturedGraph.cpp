@@ -46,7 +46,6 @@ class Lanes {
     }
     return lane;
   }
-  /// Notes that the launch has been made there.
   void placed(std::size_t lane, bool somebody_waits) {
     m_lane_of.push_back(lane);
     m_clocks[lane][lane] = m_lane_of.size();

@@ -37,7 +37,6 @@ struct CapturedGraph {
   bool capture(DeviceAdapter& device, CaptureOrder const& order, std::size_t rounds,
                std::size_t most_at_once, int threads_per_worker,
                FunctionRef<void(std::size_t place, void* instance)> run);
-  /// Gives everything back to the device; afterwards there is no graph.
   void release(DeviceAdapter& device) noexcept;
 };
 

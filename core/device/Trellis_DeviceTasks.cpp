@@ -240,7 +240,6 @@ Vector<Task*> DeviceTasks::live_members(Task& first, Seat& seat) {
   return live;
 }
 
-/// Notes that the members run, and returns their bodies.
 Vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
   FusionPool::link(members);
   m_kernel.events().batch(*members.front());

@@ -77,7 +77,6 @@ class LaunchQueue {
   [[nodiscard]] bool anyone_stands_by() const {
     return m_thread.load(std::memory_order_seq_cst) != nullptr;
   }
-  /// True if it is the calling thread.
   [[nodiscard]] bool stands_by() const {
     return m_thread.load(std::memory_order_relaxed) == ThisThread::id();
   }

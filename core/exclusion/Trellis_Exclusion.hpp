@@ -90,7 +90,6 @@ class Exclusion {
   /// Works as `change` for a pending task, which has not come here yet. But if it is refined and
   /// hindered, other tasks read what it has.
   void change_pending(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready);
-  /// True when the task has its exclusive areas.
   [[nodiscard]] bool holds(Task const& task);
   /// The task is over: appends tasks that may run now.
   void release(Task& task, Vector<Task*>& ready);
@@ -98,7 +97,6 @@ class Exclusion {
   /// Forgets what is kept to find the order of later tasks.
   void clear_record();
 
-  /// True when the two must not run at the same time.
   [[nodiscard]] bool conflict(Task const& a, Task const& b) const;
   /// True if a task with these accesses and tags may ever be kept from running beside another.
   [[nodiscard]] bool concerns(Task const& task) const;

@@ -45,7 +45,6 @@ class PolicyEdges final : private SchedulingEdges {
   PolicyEdges(PolicyEdges const&) = delete;
   PolicyEdges& operator=(PolicyEdges const&) = delete;
 
-  /// True if the policy wants to see submitted tasks.
   [[nodiscard]] bool are_wanted() const { return m_are_wanted; }
   /// Reports a task that has been admitted and is not published to the policy. The caller holds the
   /// mutex of the waiters, and no other lock. It passes the result to `let_go`.
@@ -57,7 +56,6 @@ class PolicyEdges final : private SchedulingEdges {
   /// The caller holds no lock. Called when the task that the policy has seen is published.
   void let_go(Told const& told);
 
-  /// True if the policy has added an edge between these two.
   [[nodiscard]] bool has(TaskId before, TaskId after) {
     return m_any.load(std::memory_order_relaxed) && is_noted(before, after);
   }

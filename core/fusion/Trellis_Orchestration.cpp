@@ -61,7 +61,6 @@ class HoldingBack final : public Orchestration {
   When const m_when;
 };
 
-/// Forms batches of one size.
 class Fusing final : public Orchestration {
  public:
   Fusing(std::size_t n, When when) : m_n(n), m_when(when) {}
@@ -247,7 +246,6 @@ std::shared_ptr<Orchestration> make_learning(std::uint64_t seed) {
 }
 
 namespace {
-/// The names that `make_orchestration` knows.
 std::string_view orchestration_names() {
   return "native, bsp, backfill, fuse_immediately:N, fuse_late:N, all_on_device:D, "
          "round_robin:N[:DEVICES] or learning[:SEED]";

@@ -43,7 +43,6 @@ struct GraphDoor {
   static Progress add_progress(TaskHandle const& task, std::shared_ptr<ProgressSource> source);
 
   static Plan record(TaskGraph& graph, Label&& label, FunctionRef<void()> body);
-  /// True if the calling thread records a plan.
   static bool is_recording(TaskGraph const& graph);
   static TaskHandle replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds);
   /// True if the graph's scheduling policy wants to see tasks that run again and again.

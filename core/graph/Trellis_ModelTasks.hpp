@@ -21,9 +21,7 @@ void forget_model_tasks(std::uint64_t model);
 
 [[nodiscard]] bool is_model_task(TaskHandle const& handle);
 [[nodiscard]] bool is_task_of_model(TaskHandle const& handle, std::uint64_t model);
-/// The place that the task has in its model.
 [[nodiscard]] std::size_t place_in_model(TaskHandle const& handle);
-/// The name of the task in errors.
 [[nodiscard]] std::string model_task_text(TaskHandle const& handle);
 
 /// Throws `Error` when the handle is one of a model's task.

@@ -209,7 +209,6 @@ void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_
                                         : "a future that belongs to no task"));
 }
 
-/// Pins the engine of a task, or throws.
 class EngineOf {
  public:
   explicit EngineOf(TaskHandle const& task) : m_pin(task) {

@@ -27,7 +27,6 @@ class Poller {
     void const* expected = nullptr;
     return m_thread.compare_exchange_strong(expected, ThisThread::id(), std::memory_order_seq_cst);
   }
-  /// True if the calling thread polls.
   [[nodiscard]] bool is_here() const {
     return m_thread.load(std::memory_order_relaxed) == ThisThread::id();
   }

@@ -47,7 +47,6 @@ class Polling {
   void ask(ProgressSource& source);
 
   [[nodiscard]] bool busy() const { return m_devices.busy() || any_function(); }
-  /// True if any function is asked for.
   [[nodiscard]] bool any_function() const {
     return m_asked.load(std::memory_order_relaxed) > 0 ||
            m_asked_of_main.load(std::memory_order_relaxed) > 0;

@@ -79,11 +79,9 @@ class FailureLog {
     std::size_t cancelled_count = 0;
     FailurePtr asked;  ///< the first task that was asked to stop
 
-    /// Adds later failures.
     void add(Report&& later);
   };
   Report report();
-  /// Forgets all failures.
   void clear();
   /// Returns the first origin that `report` would return, or null. It may also be the first task
   /// that was asked to stop, which cancels later tasks in the same way.

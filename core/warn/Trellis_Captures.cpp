@@ -41,7 +41,6 @@ bool belongs_to(std::uintptr_t word, ResourceHold const& hold) {
   return begin <= word && word <= end;
 }
 
-/// Calls f for all words, in order.
 template <class F>
 void for_each_word(std::span<std::byte const> bytes, F&& f) {
   for (std::size_t at = 0; at + width <= bytes.size(); at += width) f(at, word_at(bytes, at));

@@ -127,7 +127,6 @@ class WarnFlow {
   /// Returns all known Views, except those that the task names.
   [[nodiscard]] Dropped known_but_named_by(TaskSpec const& spec);
 
-  /// A `wait()` for the graph has returned.
   void waited(std::source_location const& site);
 
  private:

@@ -30,7 +30,6 @@ class WarnOrder {
     [[nodiscard]] bool may_be_anywhere() const { return unknown_before || may_wait; }
   };
 
-  /// Adds the next task.
   Node& add(Label const& label, std::uint64_t looks);
   /// Orders the newest task after all before it, and before all after it.
   void newest_is_barrier() { m_barrier = m_last; }
