@@ -46,7 +46,7 @@ class PolicyEdges final : private SchedulingEdges {
   PolicyEdges& operator=(PolicyEdges const&) = delete;
 
   [[nodiscard]] bool are_wanted() const { return m_are_wanted; }
-  /// Reports a task that has been admitted and is not published to the policy. The caller holds the
+  /// Reports to the policy a task that has been admitted and is not published. The caller holds the
   /// mutex of the waiters, and no other lock. It passes the result to `let_go`.
   struct Told {
     Vector<Task*> held;     ///< tasks held back
