@@ -113,7 +113,7 @@ class TaskGraph {
   ///
   /// A thread may ask for a task of a pass whose body has not returned, with `is_done()`, `wait()`,
   /// `get()` or `after(...)`, or wait for the graph. Then the tasks collected so far are submitted
-  /// at once, task by task, and so is the rest of the pass. The same happens to a pass with a task
+  /// at once, task by task, and so is the rest of the pass. This also happens to a pass with a task
   /// that comes after a future (`after(...)`, `value(...)`, `then`, ...) or that has user-defined
   /// access states, and in a graph with rules. The result is always that of a plain loop. But when
   /// a task of a pass fails, a later pass that may touch the same data is cancelled as a whole.

@@ -63,9 +63,9 @@ struct Schedule {
 };
 
 /// Runs the tasks of a trace in virtual time: whenever a worker is free, the scheduling policy says
-/// which ready task it runs. The rules of real runs hold here: dependencies, exclusive tasks (one
-/// at a time on one area, in turns by the policy's rank), tasks bound to the main thread, tasks
-/// with the threads of several workers, and parts. Device tasks run in the order in which they
+/// which ready task it runs. The rules of real runs hold here: dependencies, tasks bound to the
+/// main thread, tasks with the threads of several workers, and parts. Exclusive tasks run one at a
+/// time on one area, in turns by the policy's rank. Device tasks run in the order in which they
 /// become ready. Two calls with the same arguments give the same schedule, if the policy is new and
 /// does not choose at random.
 ///
