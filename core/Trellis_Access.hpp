@@ -20,14 +20,14 @@
 /// demotion).
 namespace trellis {
 
-/// An access state. `a.is_dependent_of(b)`: tasks with these states must not run at the same time,
-/// and keep their order; the same as `b.is_dependent_of(a)`. `a.is_superset_of(b)`: a task that
-/// holds `a` may go on with `b` without a new dependency: whatever depends on `b` depends on `a`.
-/// Neither may throw.
+/// An access state. `a.is_dependent_of(b)`, the same as `b.is_dependent_of(a)`, is true when tasks
+/// with these states must not run at the same time and must keep their order. `a.is_superset_of(b)`
+/// is true when a task that holds `a` may go on with `b` without a new dependency: whatever depends
+/// on `b` depends on `a`. Neither may throw.
 ///
-/// Optional: `a.excludes(b)`: tasks with these states must not run at the same time, but may run in
-/// any order (called only when they are not dependent); `to_string(a)`, found by argument-dependent
-/// lookup, for graphs and messages.
+/// Optional: `a.excludes(b)` is true when tasks with these states must not run at the same time,
+/// but may run in any order. It is called only when they are not dependent. `to_string(a)`, found
+/// by argument-dependent lookup, is used in graphs and messages.
 template <class A>
 concept AccessState = std::copyable<A> && requires(A const& a, A const& b) {
   { a.is_dependent_of(b) } -> std::convertible_to<bool>;
@@ -40,10 +40,10 @@ concept ExcludingState = AccessState<A> && requires(A const& a, A const& b) {
   { a.excludes(b) } -> std::convertible_to<bool>;
 };
 
-/// A truth table over named states: `Entry`, an enumeration that counts from 0 and has an entry
-/// `none`; `size`, the number of entries; `dependent[row][column]`; `to_string(Entry)`. Optional:
-/// `exclusive[row][column]`, true for states that must not run at the same time but may run in any
-/// order.
+/// A truth table over named states. `Entry` is an enumeration that counts from 0 and has an entry
+/// `none`; `size` is the number of entries. It also has `dependent[row][column]` and
+/// `to_string(Entry)`. The optional `exclusive[row][column]` is true for states that must not run
+/// at the same time but may run in any order.
 template <class M>
 concept AccessMatrix = requires(typename M::Entry entry) {
   { M::size } -> std::convertible_to<std::size_t>;
@@ -57,7 +57,7 @@ template <class M>
 concept HasExclusive = requires {
   { M::exclusive[0][0] } -> std::convertible_to<bool>;
 };
-/// Not dependent, but exclusive.
+/// True for states that are exclusive but not dependent.
 template <class M>
 constexpr bool excludes(std::size_t row, std::size_t column) {
   if constexpr (HasExclusive<M>)
@@ -103,8 +103,8 @@ class MatrixAccess {
   [[nodiscard]] constexpr bool excludes(MatrixAccess other) const {
     return Impl::excludes<Matrix>(index(m_entry), index(other.m_entry));
   }
-  /// True when everything that depends on `other` depends on this one, too, and nothing that
-  /// `other` excludes could run beside this one.
+  /// True when everything that depends on `other` depends on this one too, and nothing that `other`
+  /// excludes could run at the same time as this one.
   [[nodiscard]] constexpr bool is_superset_of(MatrixAccess other) const {
     for (std::size_t column = 0; column < Matrix::size; ++column) {
       bool const depends = Matrix::dependent[index(m_entry)][column];
@@ -221,9 +221,9 @@ std::string text_of_state(A const& state) {
 }
 }  // namespace Impl
 
-/// Several states of one resource at once, e.g. how (a `MatrixAccess`) and where (an `AreaAccess`):
-/// dependent when all parts are, superset when all parts are; exclusive when it is not dependent
-/// and each part is dependent or exclusive.
+/// Several states of one resource at once, e.g. how (a `MatrixAccess`) and where (an `AreaAccess`).
+/// Two of these are dependent when all their parts are; one is a superset when all its parts are.
+/// They exclude each other when they are not dependent and each part is dependent or exclusive.
 template <AccessState... Parts>
 class CombinedAccess {
  public:

@@ -15,8 +15,8 @@ namespace trellis::Impl {
 /// The set of bytes that an access covers: equal runs of bytes, repeated along up to eight strides.
 ///
 /// A subview of a View in any regular layout is such a set. The description is canonical if the
-/// strides are nested (each stride is at least the span of everything inside it, as in every
-/// subview of a LayoutLeft or LayoutRight View): two such areas compare equal exactly when they are
+/// strides are nested: each stride is at least the span of everything inside it, as in every
+/// subview of a LayoutLeft or LayoutRight View. Two such areas compare equal exactly when they are
 /// the same bytes. Addresses must be those of real memory: the last byte has an address below 2^62.
 class Area {
  public:
@@ -72,7 +72,7 @@ class Area {
   }
 
   bool operator==(Area const& other) const noexcept {
-    // Where these and the dimensions are equal, so are the ends.
+    // Where these and the dimensions are equal, the ends are equal too.
     if (m_begin != other.m_begin || m_run != other.m_run || m_rank != other.m_rank) return false;
     for (int k = 0; k < m_rank; ++k)
       if (m_dimensions[k] != other.m_dimensions[k]) return false;
@@ -111,35 +111,36 @@ class Area {
 bool overlaps_strided(Area const& a, Area const& b) noexcept;
 bool contains_strided(Area const& outer, Area const& inner) noexcept;
 
-/// Does each index of a View with these extents and strides have an element of its own? Requires
-/// 0 <= rank <= Area::max_rank. Exact, with the limit of `overlaps`; beyond it the answer is false.
+/// True if each index of a View with these extents and strides has an element of its own. Requires
+/// 0 <= rank <= Area::max_rank. It is exact up to the limit of `overlaps`; beyond that it returns
+/// false.
 bool are_distinct(int rank, std::uint64_t const* extents, std::uint64_t const* strides) noexcept;
 
-/// How many steps of its search `overlaps` takes before it gives up and answers true.
+/// How many steps the search in `overlaps` takes before it gives up and returns true.
 inline constexpr int overlap_budget = 1 << 16;
-/// How often this has happened in this process (for tests and statistics).
+/// How often `overlaps` has given up in this process (for tests and statistics).
 std::uint64_t overlap_budget_exhausted() noexcept;
 
-/// Do the two areas share a byte?
+/// True if the two areas share a byte.
 ///
-/// Exact: no false alarm and nothing missed, for areas of any rank, element size and stride, nested
-/// or not. The one exception is a safety limit: when more than two distinct strides interleave so
-/// badly that the search takes more than overlap_budget steps (about a millisecond), the
-/// answer is true. Subviews of one View with nested strides take at most two branches per dimension
-/// and never come near the limit. Reaching it takes, say, three or more unrelated strides on each
-/// side, of a million bytes with a hundred steps each.
+/// The answer is exact for areas of any rank, element size and stride, nested or not. The one
+/// exception is a safety limit. More than two distinct strides may interleave so badly that the
+/// search takes more than overlap_budget steps (about a millisecond). Then the answer is true.
+/// Subviews of one View with nested strides take at most two branches per dimension and never come
+/// near the limit. Reaching it takes, say, three or more unrelated strides on each side, over a
+/// million bytes with a hundred steps each.
 inline bool overlaps(Area const& a, Area const& b) noexcept {
   if (a.begin() >= b.end() || b.begin() >= a.end()) return false;  // an empty area ends at 0
   if (a.rank() == 0 && b.rank() == 0) return true;
   return overlaps_strided(a, b);
 }
 
-/// Is every byte of `inner` in `outer`?
+/// True if every byte of `inner` is in `outer`.
 ///
-/// True is always right. False is also right when the strides of `outer` are nested (every subview
-/// of a LayoutLeft or LayoutRight View, padded or not). For an `outer` with overlapping or
-/// interleaving strides only an equal description is recognised. The limit of `overlaps` applies
-/// here too; then the answer is false.
+/// True is always right. False is also right when the strides of `outer` are nested, as in every
+/// subview of a LayoutLeft or LayoutRight View, padded or not. For an `outer` with overlapping or
+/// interleaving strides, only an equal description is recognised. Beyond the limit of `overlaps`
+/// the answer is false.
 inline bool contains(Area const& outer, Area const& inner) noexcept {
   if (inner.empty()) return true;
   if (inner.begin() < outer.begin() || inner.end() > outer.end()) return false;
@@ -147,9 +148,9 @@ inline bool contains(Area const& outer, Area const& inner) noexcept {
   return contains_strided(outer, inner);
 }
 
-/// For error messages and records, in bytes from `base`: "[16, 528)" for a run, "[16, 24) x 8 every
-/// 128" for eight runs, "[16, 24) x 8 every 128 x 2 every 4096" for two times eight, "empty" for no
-/// bytes.
+/// Text for error messages and records, in bytes from `base`: "[16, 528)" for a run, "[16, 24) x 8
+/// every 128" for eight runs, "[16, 24) x 8 every 128 x 2 every 4096" for two times eight, "empty"
+/// for no bytes.
 std::string to_string(Area const& area, std::uintptr_t base);
 
 }  // namespace trellis::Impl

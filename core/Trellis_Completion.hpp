@@ -18,7 +18,7 @@ namespace Impl {
 
 struct CompletionDoor;
 
-/// What a `Completion` does whatever its value is. See Completions for the engine's side.
+/// The part of a `Completion` that does not depend on its value. Completions is the engine's side.
 class OpenCompletion {
  public:
   OpenCompletion(OpenCompletion&& other) noexcept : m_task(std::exchange(other.m_task, {})) {}
@@ -29,15 +29,15 @@ class OpenCompletion {
     return *this;
   }
 
-  /// False when it has been moved from, or something has been said.
+  /// False when it has been moved from, or after `done` or `fail`.
   [[nodiscard]] bool valid() const { return m_task.valid(); }
   /// The id of the task.
   [[nodiscard]] TaskId id() const { return m_task.id; }
-  /// Has somebody asked the task, or one that it is a part of, to stop? See `TaskGraph::cancel`. It
-  /// is over when `done` or `fail` says so, all the same.
+  /// True if the task, or one that it is a part of, has been asked to stop; see
+  /// `TaskGraph::cancel`. The task is still complete only after `done` or `fail`.
   [[nodiscard]] bool stop_requested() const;
 
-  /// The task has failed with this exception.
+  /// Completes the task as failed with this exception.
   void fail(std::exception_ptr const& cause);
   template <class E>
     requires std::derived_from<std::remove_cvref_t<E>, std::exception>
@@ -59,7 +59,7 @@ class OpenCompletion {
 
 }  // namespace Impl
 
-/// The end of a task that is over later than its body:
+/// The end of a task that is complete later than its body returns:
 ///
 ///     trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::write(x)),
 ///                        [=](trellis::Completion<int> completion) {
@@ -68,22 +68,23 @@ class OpenCompletion {
 ///                          });
 ///                        });
 ///
-/// The body starts something and returns; no thread is held. The task is complete when its body has
-/// returned, its parts are complete, and `done` or `fail` has been called, once, by any thread, also
-/// while the body runs. It keeps its accesses until then, and what is done before `done` happens
-/// before the tasks that depend on it. A Completion that is dropped unsaid fails its task.
+/// The body starts something and returns, and no thread is held. The task is complete when its body
+/// has returned, its parts are complete, and `done` or `fail` has been called. One of these is
+/// called once, by any thread, also while the body runs. The task keeps its accesses until then.
+/// What is done before `done` happens before the tasks that depend on it. A Completion that is
+/// dropped without a call fails its task.
 ///
-/// It can be moved, from thread to thread, and is for one of them at a time. It must not outlive
-/// the program's use of Kokkos, as graphs do not: the destructor of the graph, and `wait()`, wait
-/// for it. Where nobody calls back, see `TaskGraph::add_progress`.
+/// It can be moved from thread to thread, and one thread at a time may use it. It must not outlive
+/// the program's use of Kokkos. Graphs do not either: the destructor of the graph, and `wait()`,
+/// wait for it. Where no callback exists, see `TaskGraph::add_progress`.
 template <class T = void>
 class Completion : public Impl::OpenCompletion {
  public:
-  /// Of no task.
+  /// Belongs to no task.
   Completion() = default;
 
-  /// The task is over, and its future has this value. If making it throws, nothing has been said.
-  /// Throws `Error` when something has been said before.
+  /// Completes the task and gives its future this value. If making the value throws, the Completion
+  /// remains open. Throws `Error` when `done` or `fail` has been called before.
   template <class U = T>
     requires std::constructible_from<T, U&&>
   void done(U&& value) {
@@ -96,7 +97,7 @@ class Completion : public Impl::OpenCompletion {
   friend struct Impl::CompletionDoor;
   Completion(Impl::TaskHandle const& task, Impl::Result<T>* result)
       : OpenCompletion(task), m_result(result) {}
-  Impl::Result<T>* m_result = nullptr;  ///< of the task, which lives until something is said
+  Impl::Result<T>* m_result = nullptr;  ///< of the task, which lives until `done` or `fail`
 };
 
 template <>
@@ -104,7 +105,7 @@ class Completion<void> : public Impl::OpenCompletion {
  public:
   Completion() = default;
 
-  /// The task is over. Throws `Error` when something has been said before.
+  /// Completes the task. Throws `Error` when `done` or `fail` has been called before.
   void done() {
     require_valid("done");
     say();
@@ -118,7 +119,7 @@ class Completion<void> : public Impl::OpenCompletion {
 namespace Impl {
 
 struct CompletionDoor {
-  /// For the running body of this task, whose result has no value yet.
+  /// The Completion for the running body of this task, whose result has no value yet.
   static Completion<void> open(TaskHandle const& task) { return Completion<void>(count(task)); }
   template <class T>
   static Completion<T> open(TaskHandle const& task, Result<T>& result) {

@@ -17,9 +17,9 @@ class TRELLIS_IMPL_ONE_FOR_ALL Error : public std::runtime_error {
  public:
   enum class Kind {
     task_failed,  ///< a task's body threw; `cause()` is what it threw
-    /// the task never ran because a task before it failed; `cause()` is what that one threw. Or
-    /// the program cancelled it, or one before it; then `cause()` is null, or what a body threw
-    /// that had been asked to stop
+    /// the task never ran because a task before it failed; `cause()` is what that one threw. The
+    /// program may also have cancelled the task or one before it; then `cause()` is null, or what a
+    /// body threw after it was asked to stop
     cancelled,
     bad_input,   ///< an argument cannot be used
     bad_access,  ///< an access cannot be used by this task

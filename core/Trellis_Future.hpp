@@ -19,8 +19,8 @@ template <class F>
 concept Continuation = !std::convertible_to<F, Label>;
 }  // namespace Impl
 
-/// The result of a task, available when the task is complete. Copies share the result. Outlives its
-/// graph.
+/// The result of a task, available when the task is complete. Copies share the result, which
+/// outlives the graph.
 template <class T>
 class Future {
  public:
@@ -29,23 +29,23 @@ class Future {
   /// False when default constructed.
   [[nodiscard]] bool valid() const { return m_handle.valid(); }
   /// Number of the task, see TaskId; 0 when default constructed. A task that was recorded, or
-  /// collected in a pass of `iterate`, has not been submitted when its future is made; its id then
-  /// is a number that no other task has, larger than those of submitted tasks, and in no record.
+  /// collected in a pass of `iterate`, has not been submitted when its future is made. Its id is
+  /// then a number that no other task has, larger than those of submitted tasks, and in no record.
   [[nodiscard]] TaskId id() const { return m_handle.id; }
   [[nodiscard]] bool is_done() const { return m_handle.is_done(); }
 
   /// Returns when the task is complete; does not throw for its failure. Outside of tasks, this
   /// thread runs tasks of the graph meanwhile. Inside a task, it runs the tasks that it waits for,
-  /// or sleeps; throws `Error` when the awaited task could never be complete before the waiting
+  /// or sleeps. Throws `Error` when the awaited task could never be complete before the waiting
   /// one.
   void wait() const {
     require_valid();
     m_handle.wait();
   }
 
-  /// The result. Waits as `wait()` does. The next replay replaces the result of a recorded task.
-  /// When the task failed or was cancelled, throws an `Error` that names the task whose body threw,
-  /// and carries what it threw.
+  /// Returns the result. Waits as `wait()` does. The next replay replaces the result of a recorded
+  /// task. When the task failed or was cancelled, throws an `Error` that names the task whose body
+  /// threw and carries what it threw.
   T const& get() const {
     require_valid();
     m_handle.wait();
@@ -62,15 +62,15 @@ class Future {
   operator T() const = delete;  // Trellis: the value comes later, by .get() of the Future
 
   /// Submits a `host_task` that calls `f(value)`, or `f()`, when this task is complete; returns its
-  /// future at once. It goes to the graph of this task, or, in a recording, into the plan. When
-  /// this task fails or is cancelled, so is that one, and `f` is not called. What `f` may be and
-  /// return is said at `host_task`; a `Future<U>` that it returns makes it a `Future<U>`. Throws
-  /// `Error` when the graph is gone. (Defined in patterns/Trellis_Then.hpp.)
+  /// future at once. The new task goes to the graph of this task, or, in a recording, into the
+  /// plan. When this task fails or is cancelled, the new one is cancelled, and `f` is not called.
+  /// See `host_task` for what `f` may be and return; if `f` returns a `Future<U>`, so does `then`.
+  /// Throws `Error` when the graph is gone. (Defined in patterns/Trellis_Then.hpp.)
   template <Impl::Continuation F>
   auto then(F&& f, std::source_location site = std::source_location::current()) const;
   template <class F>
   auto then(Label label, F&& f) const;
-  /// The same as a part of a running task, whose TaskScope is named.
+  /// Submits it as a part of the running task whose TaskScope is given.
   template <class Scope, class F>
   auto then(Label label, Scope& self, F&& f) const;
 
@@ -83,7 +83,7 @@ class Future {
   Impl::ResultPtr<T> m_result;
 };
 
-/// The future of a task without a result. Costs nothing to make or drop.
+/// The future of a task without a result. It costs nothing to make or drop.
 ///
 /// Once the graph is gone, `get()` no longer throws for a failed task: the graph reported the
 /// failure when it ended.
@@ -104,7 +104,7 @@ class Future<void> {
     m_handle.wait_and_rethrow();
   }
 
-  /// As for a future with a value; calls `f()`.
+  /// Works as `then` of a future with a value, but calls `f()`.
   template <Impl::Continuation F>
   auto then(F&& f, std::source_location site = std::source_location::current()) const;
   template <class F>

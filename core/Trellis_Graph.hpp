@@ -16,11 +16,11 @@
 #include <vector>
 
 /// With this header you look at what a `TaskGraph` did: its dependency graph, its scheduling graph
-/// and, with time stamps, its trace. All are plain values: copies taken at the moment of the call.
-/// They are available only when the graph records (`TaskGraphOptions::record`).
+/// and, with time stamps, its trace. All are plain values, copied at the moment of the call. They
+/// are available only when the graph records (`TaskGraphOptions::record`).
 namespace trellis {
 
-/// What a task has come to.
+/// The state of a task.
 enum class TaskState : std::uint8_t {
   pending,    ///< has unfinished predecessors
   ready,      ///< may run, waits for a worker
@@ -31,10 +31,10 @@ enum class TaskState : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(TaskState state);
 
-// A property of tasks is called `synchronizing` as well.
+// A property of tasks is also called `synchronizing`.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
-/// Why an edge exists. The first three, and those that a demotion has made of them, are the
+/// Why an edge exists. The first three, and the edges that a demotion has made of them, are the
 /// dependency graph; the scheduling graph adds the rest.
 enum class EdgeReason : std::uint8_t {
   access,         ///< two accesses conflict
@@ -42,8 +42,8 @@ enum class EdgeReason : std::uint8_t {
   synchronizing,  ///< one of the two is a synchronizing task
   exclusion,      ///< two exclusive tasks, in the order that the scheduler chose
   rule,           ///< a user-defined rule keeps the order of two tasks with these tags
-  /// The second conflicts with something before the first, and a task that stood between these
-  /// gave up its accesses before it started.
+  /// The second task conflicts with something before the first, and a task between these gave up
+  /// its accesses before it started.
   demotion,
   policy,  ///< added by the scheduling policy, see SchedulingEdges
 };
@@ -58,14 +58,14 @@ enum class EdgeReason : std::uint8_t {
 struct AccessRecord {
   std::string resource;  ///< label of the View or Token
   std::string mode;      ///< "read", "write", ...
-  /// "whole", or indices of the View that has the most dimensions of those met so far: "[2, 5) x
-  /// [0, 8)". What is no range of indices in each dimension is in elements from the start of the
-  /// allocation, "[3, 4) x 8 every 16", or in bytes where nobody knows the elements.
+  /// "whole", or indices of the View with the most dimensions seen so far: "[2, 5) x [0, 8)". A
+  /// part that is no range of indices in each dimension is given in elements from the start of the
+  /// allocation, "[3, 4) x 8 every 16". Where the elements are unknown it is given in bytes.
   std::string area;
-  /// Which resource it is: counts from 1, in the order in which the graph has met them. Views whose
-  /// memory nobody owns are one resource as soon as an access covers both. 0: not known.
+  /// Number of the resource: counts from 1, in the order in which the graph met them. Views whose
+  /// memory has no owner are one resource as soon as an access covers both. 0: not known.
   std::uint64_t resource_id = 0;
-  /// Another resource of the graph has the same label; then texts show the number, too: "x #2".
+  /// True if another resource of the graph has the same label; texts then add the number: "x #2".
   bool label_is_shared = false;
 };
 
@@ -86,8 +86,8 @@ struct TaskRecord {
   unsigned line = 0;
   int priority = 0;
   int threads = 0;          ///< asked for with `threads(n)`; 0: those of a worker
-  int workers = 1;          ///< whose places it takes while it runs
-  std::uint32_t batch = 0;  ///< tasks with one number have run as one; 0: by itself
+  int workers = 1;          ///< workers whose places it takes while it runs
+  std::uint32_t batch = 0;  ///< tasks with the same number have run as one; 0: ran by itself
   bool main_thread = false;
   bool synchronizing = false;
   TaskId parent = 0;  ///< the task that this one is a part of; 0: of none
@@ -99,7 +99,7 @@ struct TaskRecord {
   std::uint64_t started_ns = 0;
   std::uint64_t returned_ns = 0;  ///< its body ended, but not all its parts; 0: it has no parts
   std::uint64_t waited_ns = 0;    ///< how long its thread slept until others were complete
-  bool completes_later = false;   ///< it had a Completion: then that may have been open as well
+  bool completes_later = false;   ///< it had a Completion, which may have been open until then
   std::uint64_t finished_ns = 0;
   int row = -1;  ///< index into Trace::rows: the instance that ran it; -1: did not run
 };
@@ -114,8 +114,8 @@ struct EdgeRecord {
   friend bool operator==(EdgeRecord const&, EdgeRecord const&) = default;
 };
 
-/// What both graphs share: nodes in order of submission, edges from earlier to later ones
-/// (edges of exclusion and of a policy may point either way).
+/// What both graphs share: nodes in order of submission, edges from earlier to later ones (edges of
+/// exclusion and of a policy may point either way).
 class Graph {
  public:
   Graph() = default;
@@ -131,21 +131,22 @@ class Graph {
   [[nodiscard]] std::vector<EdgeRecord> edges() &&;
   /// The node with this id; throws `Error` when there is none.
   [[nodiscard]] TaskRecord const& node(TaskId id) const;
-  /// The tasks that this one was split into, in order of submission. For id 0: the tasks that are
-  /// parts of no task. Empty when there is no such task.
+  /// Returns the tasks that this one was split into, in order of submission. For id 0: the tasks
+  /// that are parts of no task. Empty when there is no such task.
   [[nodiscard]] std::vector<TaskId> parts(TaskId id) const;
   /// Ids of all nodes with exactly this label, in order of submission; there may be none.
   [[nodiscard]] std::vector<TaskId> find(std::string_view label) const;
-  /// Tasks with an edge to this one, each once, by id; throws `Error` when there is no such task.
+  /// Returns the tasks with an edge to this one, each once, by id. Throws `Error` when there is no
+  /// such task.
   [[nodiscard]] std::vector<TaskId> predecessors(TaskId id) const;
-  /// Tasks that this one has an edge to, each once, by id; throws `Error` when there is no such
-  /// task.
+  /// Returns the tasks that this one has an edge to, each once, by id. Throws `Error` when there is
+  /// no such task.
   [[nodiscard]] std::vector<TaskId> successors(TaskId id) const;
-  /// True when a path of one or more edges, released ones included, leads from one to the other;
-  /// linear in the size of the graph. Throws `Error` when there is no such task.
+  /// True when a path of one or more edges, released ones included, leads from one task to the
+  /// other. Takes time linear in the size of the graph. Throws `Error` when there is no such task.
   [[nodiscard]] bool reaches(TaskId from, TaskId to) const;
 
-  /// Writes the graph in Graphviz's DOT language. Dependency edges are solid, edges added by a
+  /// Writes the graph in Graphviz's DOT language. Dependency edges are solid; edges added by a
   /// scheduler are dashed and carry their reason.
   void write_dot(std::ostream& out) const;
 
@@ -158,27 +159,27 @@ class Graph {
   std::shared_ptr<Index const> m_index;  ///< positions and neighbours of the nodes; copies share it
 };
 
-/// Derived from the calls alone: accesses, `after(...)`, synchronizing tasks, and their order.
+/// The graph that follows from the calls alone: accesses, `after(...)`, synchronizing tasks, order.
 class DependencyGraph : public Graph {
   using Graph::Graph;
 };
 
-/// The same nodes, every dependency edge, and what scheduling added.
+/// The scheduling graph has the same nodes, every dependency edge, and what scheduling added.
 class SchedulingGraph : public Graph {
   using Graph::Graph;
 };
 
-/// What a trace file says besides what has happened, for files that are joined with others, e.g. one
-/// of each process of a program.
+/// Additional contents of a trace file, for files that are joined with others, e.g. one of each
+/// process of a program.
 struct ChromeTraceOptions {
   int process = 1;  ///< its number in the file
   std::string process_name = "Trellis";
-  /// Added to all times, so that they are since something else than when the graph was made.
+  /// Added to all times, so that they count from another moment than when the graph was made.
   std::chrono::nanoseconds shift{0};
   std::string clock = "time since the graph was made";  ///< what times are, in words
   /// A JSON object, as text, whose members are added to the file's `otherData`; empty: none.
   std::string other_data = "";
-  /// The same for the `args` of a task.
+  /// Returns such an object for the `args` of a task.
   std::function<std::string(TaskRecord const&)> arguments = nullptr;
 };
 
@@ -186,18 +187,19 @@ struct ChromeTraceOptions {
 struct Trace {
   SchedulingGraph graph;
   std::vector<std::string> rows;  ///< e.g. "worker 0", "main thread", "Cuda stream 3"
-  /// How many of the threads run tasks at a time, and how many of the first rows are threads: those
-  /// of the others have lent their places, e.g. to the main thread while it waits. 0: not known.
+  /// The number of threads that run tasks at a time, and how many of the first rows are threads.
+  /// The other threads have lent their places, e.g. to the main thread while it waits. 0: not
+  /// known.
   int workers = 0;
   std::size_t threads = 0;
   /// When the graph was made: times of records count from here.
   std::chrono::steady_clock::time_point origin{};
 
-  /// Chrome trace-event JSON, for Perfetto or chrome://tracing: one row per instance, flow arrows
-  /// for edges. Throws `Error` when an option that is to be a JSON object is none.
+  /// Writes Chrome trace-event JSON, for Perfetto or chrome://tracing: one row per instance, flow
+  /// arrows for edges. Throws `Error` when an option that must be a JSON object is not.
   void write_chrome_json(std::ostream& out, ChromeTraceOptions const& options = {}) const;
-  /// A self-contained SVG picture of the timeline: one row per instance, one box per task, coloured
-  /// by label.
+  /// Writes a self-contained SVG picture of the timeline: one row per instance, one box per task,
+  /// coloured by label.
   void write_svg(std::ostream& out) const;
 };
 

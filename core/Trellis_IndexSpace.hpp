@@ -26,7 +26,7 @@ namespace experimental {
 class IndexBox {
  public:
   [[nodiscard]] std::string const& label() const;
-  /// A box of addresses that nothing else has, nor will have: one byte for each index.
+  /// Returns a box of addresses that no other resource has or will have: one byte for each index.
   [[nodiscard]] Impl::Area const& area() const { return m_area; }
   /// The addresses of the whole space.
   [[nodiscard]] Impl::Area whole() const;
@@ -43,15 +43,15 @@ class IndexBox {
 };
 
 /// A resource in coordinates of the program's own, which is no memory that Trellis could see: cells
-/// of a mesh, rows of a file, blocks of a distributed matrix. It has a name and extents, and no
-/// memory: there may be up to 2^60 indices.
+/// of a mesh, rows of a file, blocks of a distributed matrix. It has a name and extents. It uses no
+/// memory, so there may be up to 2^60 indices.
 ///
 ///     trellis::experimental::IndexSpace<2> mesh("mesh", {nx, ny});
 ///     trellis::host_task("sweep", trellis::ResourcePolicy(graph,
 ///                        trellis::read_write(mesh.box({0, 0}, {nx / 2, ny})),
 ///                        trellis::read(mesh.box({nx / 2, 0}, {nx / 2 + 1, ny}))), ...);
 ///
-/// An annotation of the space itself means all of it. Copies are the same resource.
+/// An annotation of the space itself covers all of it. Copies are the same resource.
 template <std::size_t N>
 class IndexSpace {
   static_assert(0 < N && N <= Impl::Area::max_rank, "Trellis: an IndexSpace has 1 to 8 directions");
@@ -66,7 +66,7 @@ class IndexSpace {
   [[nodiscard]] std::string const& label() const { return all().label(); }
   [[nodiscard]] Index const& extents() const { return m_extents; }
   /// The indices from `begin` up to, but not including, `end`, in each direction. Throws `Error`
-  /// when it is not within the space.
+  /// when the box is not within the space.
   [[nodiscard]] IndexBox box(Index const& begin, Index const& end) const {
     return IndexBox(m_space, begin, end);
   }

@@ -14,9 +14,9 @@ namespace trellis {
 
 namespace Impl {
 
-/// The read-only memory of the program, where its string literals are: nothing changes it, and it
-/// is there as long as the program. Its size is 0 where the system does not tell, and before static
-/// objects are initialised.
+/// The read-only memory of the program, where its string literals are. Nothing changes it, and it
+/// exists as long as the program. Its size is 0 where the system does not report it, and before
+/// static objects are initialised.
 struct LiteralMemory {
   std::uintptr_t begin;
   std::size_t size;
@@ -26,7 +26,7 @@ struct LiteralMemory {
 };
 extern LiteralMemory const literal_memory;
 
-/// What `std::string` can be made of, but for arrays and strings themselves.
+/// A type that `std::string` can be made of, except arrays and strings themselves.
 template <class T>
 concept StringLike =
     !std::is_array_v<std::remove_reference_t<T>> &&
@@ -34,17 +34,17 @@ concept StringLike =
 
 }  // namespace Impl
 
-/// The name of a task and the place in the source that submitted it. Converts implicitly from all
-/// that Kokkos takes for a label; the call site is added. The address of a string literal of the
-/// program is kept, which costs nothing. Any other text is copied: of a buffer, a `std::string`, a
-/// `char const*`.
+/// The name of a task and the place in the source that submitted it. It converts implicitly from
+/// everything that Kokkos takes for a label, and adds the call site. A string literal of the
+/// program is kept by its address, which costs nothing. Any other text (a buffer, a `std::string`,
+/// a `char const*`) is copied.
 ///
 /// A function that submits tasks on behalf of its caller takes the caller's place by a default
-/// argument: a label that the caller may replace,
+/// argument. It may take a label that the caller can replace,
 ///
 ///     void axpy(trellis::TaskGraph& graph, ..., trellis::Label label = "axpy");
 ///
-/// or the place alone, for several tasks, `Label("axpy", at)` with a name and `Label(at)` without:
+/// or the place alone, for several tasks: `Label("axpy", at)` with a name and `Label(at)` without.
 ///
 ///     void step(trellis::TaskGraph& graph, ...,
 ///               std::source_location const& at = std::source_location::current());
@@ -70,7 +70,7 @@ class Label {
   Label(Text&& text, std::source_location site = std::source_location::current())
       : m_text(new std::string(std::forward<Text>(text))), m_site(site) {}
 
-  /// Without a name: as `of(site)`.
+  /// A label without a name, as `of(site)`.
   Label(std::source_location const& site) : Label(of(site)) {}
 
   Label() = default;
@@ -81,17 +81,17 @@ class Label {
   Label& operator=(Label&& other) noexcept {
     m_literal = other.m_literal;
     m_size = other.m_size;
-    std::swap(m_text, other.m_text);  // the other one's end frees it
+    std::swap(m_text, other.m_text);  // the destructor of the other one frees it
     m_site = other.m_site;
     return *this;
   }
   ~Label() { delete m_text; }
 
-  /// That of a task without a name: the file and the line of its call site, e.g. "heat.cpp:42". The
-  /// text is made once for each place and kept, so the next task from there finds it.
+  /// The label of a task without a name: the file and the line of its call site, e.g.
+  /// "heat.cpp:42". The text is made once for each place and kept for later tasks from there.
   static Label of(std::source_location const& site);
 
-  /// Text that lives as long as the program does, for tasks from this place.
+  /// A label whose text lives as long as the program does, for tasks from this place.
   static Label lasting(std::string_view text, std::source_location const& site) {
     Label label;
     label.m_literal = text.data();
@@ -109,13 +109,13 @@ class Label {
   [[nodiscard]] std::string place() const {
     return std::string(m_site.file_name()) + ':' + std::to_string(m_site.line());
   }
-  /// For messages: the label in quotes and the place behind it, `"step" (src/heat.cpp:42)`; of a
-  /// task that is called by its place, what is not said yet of that: `"heat.cpp:42" (in src)`.
+  /// Text for messages: the label in quotes and the place behind it, `"step" (src/heat.cpp:42)`.
+  /// For a task that is named by its place it adds only the folder: `"heat.cpp:42" (in src)`.
   /// `number` comes before the place: `"step" (#3, src/heat.cpp:42)`.
   [[nodiscard]] std::string text(std::string const& number = {}) const;
 
  private:
-  /// Not inline, as most calls have nothing to copy.
+  /// Not inline, as most calls copy nothing.
   static std::string* copy_of(std::string_view text);
   Label(Label const& other, std::string* text) noexcept
       : m_literal(other.m_literal), m_size(other.m_size), m_text(text), m_site(other.m_site) {}

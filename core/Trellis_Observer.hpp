@@ -23,13 +23,13 @@ struct TaskEvent {
 };
 
 /// Called at every change of state, on the thread where it happens. For each task the calls come in
-/// the order pending, ready, running, done; calls for different tasks may come from several threads
-/// at once. Must not throw and must not wait for tasks.
+/// the order pending, ready, running, done. Calls for different tasks may come from several threads
+/// at once. It must not throw and must not wait for tasks.
 using TaskObserver = std::function<void(TaskEvent const&)>;
 
-/// Writes one line per change of state with a time stamp to `destination`: "stderr", "stdout" or
-/// the path of a file (overwritten). Throws `Error` when the file cannot be opened, or when Trellis
-/// was built without spdlog.
+/// Returns an observer that writes one line with a time stamp per change of state to `destination`:
+/// "stderr", "stdout" or the path of a file (overwritten). Throws `Error` when the file cannot be
+/// opened, or when Trellis was built without spdlog.
 [[nodiscard]] TaskObserver make_state_log(std::string const& destination,
                                           std::string const& graph_name = "");
 

@@ -20,7 +20,7 @@ struct FusionOps;
 class SpaceAdapter;
 }  // namespace Impl
 
-/// What fusable tasks have in common that may run as one: the type of the functor and the space
+/// What fusable tasks that may run as one have in common: the type of the functor and the space
 /// (and the stream, if the user gave one). A plain value; `TaskKind()` stands for none.
 class TaskKind {
  public:
@@ -29,7 +29,7 @@ class TaskKind {
       : m_ops(ops), m_space(space), m_stream(stream) {}
 
   [[nodiscard]] explicit operator bool() const { return m_ops != nullptr; }
-  /// The functor's type and the space, for people; "none".
+  /// The functor's type and the space, for people to read; or "none".
   [[nodiscard]] std::string name() const;
   [[nodiscard]] std::size_t hash() const {
     return std::hash<void const*>()(m_ops) * 31 + std::hash<void const*>()(m_space) +
@@ -49,45 +49,46 @@ class TaskKind {
 /// How a section runs.
 enum class SectionPolicy {
   serial,             ///< part after part, on the thread that waits: for small sections
-  parallel,           ///< then what is held back is looked at: it may be released or fused
+  parallel,           ///< then tasks held back are looked at, to be released or fused
   parallel_keep_held  ///< without that look
 };
 
 /// What to do with the tasks of one kind that are held back.
 struct FuseInstruction {
-  /// Who looks: the thread by which a task becomes ready, one that has nothing else to do, or also
-  /// that one but not before the section is over (as long as something else goes on).
+  /// When tasks are looked at. `at_spawn`: by the thread that makes a task ready. `when_idle`: by a
+  /// thread that has nothing else to do. `section_end`: also by that one, but not before the
+  /// section is over (as long as other work goes on).
   enum class When { at_spawn, when_idle, section_end };
   static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
   static constexpr int home = -1;
 
-  std::size_t min = never;  ///< no batch has fewer tasks; those that are left run one by one
+  std::size_t min = never;  ///< no batch has fewer tasks; the rest run one by one
   std::size_t max = never;  ///< no batch has more; at least `min`
-  /// `home`: where the tasks are to run. Or a device, by its number: of tasks on a device another
-  /// one of their space, if the two can wait for each other; of a batch of tasks of the host that
-  /// are `fusable_on<Space>` one of that space. Their Views must be reachable from all devices that
-  /// the advice names. Where there is no such device, and of other tasks of the host, it says no
-  /// more than `home`.
+  /// `home`: where the tasks are meant to run. A number is a device. Tasks on a device go to
+  /// another device of their space, if the two can wait for each other. A batch of host tasks that
+  /// are `fusable_on<Space>` goes to a device of that space. Their Views must be reachable from all
+  /// devices that the advice names. If there is no such device, and for other host tasks, it means
+  /// `home`.
   int device = home;
   When when = When::when_idle;
 };
 
-/// A batch, and what goes on around it.
+/// A batch and its circumstances.
 struct FusionSample {
-  std::size_t batch = 0;         ///< tasks in it; 1: it goes by itself
-  std::size_t held = 0;          ///< of the kind, now; when it is formed with the batch
-  double mean_held = 0;          ///< when batches of the kind were formed, as a moving average
-  double done_when_awaited = 0;  ///< 0 to 1: how often a wait for a number found it done already
+  std::size_t batch = 0;         ///< tasks in it; 1: a task by itself
+  std::size_t held = 0;          ///< of the kind, held back now; when formed, with the batch
+  double mean_held = 0;          ///< moving average of that over the batches of the kind
+  double done_when_awaited = 0;  ///< 0 to 1: how often a wait for a number found it already done
   int device = FuseInstruction::home;  ///< where it went
-  std::chrono::nanoseconds time{};     ///< that it took on a thread of the host
+  std::chrono::nanoseconds time{};     ///< the time that it took on a host thread
 };
 
-/// Advice. It owns no task, and whatever it answers changes neither results nor whether the program
-/// ends: what is held back is released when a thread waits for it, or has nothing else to do, when
-/// the cap is reached, or the graph ends.
+/// Advice to a graph. It owns no task, and its answers change neither results nor whether the
+/// program ends. Tasks held back are released when a thread waits for them or has nothing else to
+/// do, when the cap is reached, or when the graph ends.
 ///
 /// Any function may be called by several threads at once, without locks, but must not use the
-/// graph. What one throws ends the program. An object may serve several graphs.
+/// graph. An exception ends the program. An object may serve several graphs.
 class Orchestration {
  public:
   Orchestration() = default;
@@ -95,52 +96,56 @@ class Orchestration {
   Orchestration& operator=(Orchestration const&) = delete;
   virtual ~Orchestration() = default;
 
-  /// As `make_orchestration` takes it: "native", "fuse_late:16".
+  /// The name as `make_orchestration` takes it: "native", "fuse_late:16".
   [[nodiscard]] virtual std::string name() const = 0;
 
-  /// A section begins, and ends: always in pairs, on one object, and `section` comes between.
-  /// `depth`: in how many sections it is, 0 for one that is in none.
+  /// Called when a section begins and when it ends: always in pairs, on one object, with `section`
+  /// between. `depth`: in how many other sections it is.
   virtual void section_starts(int /*depth*/) {}
   virtual void section_ends(int /*depth*/) {}
-  /// How it is to run. `parts`: how many it has; `kind`: of all of them, if they have one.
+  /// Decides how the section runs. `parts`: how many it has; `kind`: the kind of all of them, if
+  /// they share one.
   [[nodiscard]] virtual SectionPolicy section(int depth, std::size_t /*parts*/, TaskKind /*kind*/) {
     return depth == 0 ? SectionPolicy::parallel : SectionPolicy::serial;
   }
   /// How many tasks of this kind may be held back; one more is released at once. With `TaskKind()`:
-  /// how many of all kinds may be when a section has ended.
+  /// how many of all kinds may be held back when a section has ended.
   [[nodiscard]] virtual std::size_t hold_back(TaskKind /*kind*/) { return 0; }
   /// Asked when tasks of this kind are held back, and when some are to be released.
   [[nodiscard]] virtual FuseInstruction fuse(TaskKind /*kind*/) { return {}; }
-  /// Tasks have been released as the last answer of `fuse` said: a batch, or one by itself.
+  /// Called when tasks have been released as the last answer of `fuse` asked: a batch, or a single
+  /// one.
   virtual void formed(TaskKind /*kind*/, FusionSample const& /*sample*/) {}
-  /// A batch of two or more has run on a thread of the host.
+  /// Called when a batch of two or more has run on a host thread.
   virtual void observed(TaskKind /*kind*/, FusionSample const& /*sample*/) {}
 };
 
-/// Holds nothing back, and runs sections in parallel, those within others serially: the default.
+/// Holds nothing back, and runs sections in parallel, nested ones serially. This is the default.
 [[nodiscard]] std::shared_ptr<Orchestration> make_native();
-/// Holds all fusable tasks back until the section has ended: sections first, one after the other.
+/// Holds all fusable tasks back until the section has ended, so sections run first, one after
+/// another.
 [[nodiscard]] std::shared_ptr<Orchestration> make_bsp();
-/// Holds all fusable tasks back for threads that have nothing else to do: they fill the gaps of
+/// Holds all fusable tasks back for threads that have nothing else to do, so they fill the gaps of
 /// sections.
 [[nodiscard]] std::shared_ptr<Orchestration> make_backfill();
-/// Batches of `n` as soon as so many are ready, by the thread that makes the last one ready.
+/// Forms batches of `n` as soon as that many are ready, on the thread that makes the last one
+/// ready.
 [[nodiscard]] std::shared_ptr<Orchestration> make_fuse_immediately(std::size_t n);
-/// Batches of `n` by threads that have nothing else to do.
+/// Forms batches of `n` on threads that have nothing else to do.
 [[nodiscard]] std::shared_ptr<Orchestration> make_fuse_late(std::size_t n);
-/// Within a section all fusable tasks are held back; when it ends they go as one batch for each
-/// kind, those that may go to this device to it. Outside of sections nothing is held back.
+/// Holds all fusable tasks back within a section. When it ends they go as one batch for each kind;
+/// the kinds that may run on this device go to it. Outside of sections nothing is held back.
 [[nodiscard]] std::shared_ptr<Orchestration> make_all_on_device(int device);
-/// Batches of all tasks of a kind, as soon as `n` are ready: the first batch at home, the next ones
-/// on the devices 0, 1, ... `devices` - 1, and so on in turn, if they may go there.
+/// Forms batches of all tasks of a kind, as soon as `n` are ready. The first batch runs at home,
+/// the next ones on the devices 0, 1, ... `devices` - 1 in turn, if they may run there.
 [[nodiscard]] std::shared_ptr<Orchestration> make_round_robin(std::size_t n, int devices = 1);
-/// Runs 16 sections with each of the strategies above, then goes on with one of them at random, in
-/// turns of 16 sections, each the likelier the faster its sections were.
+/// Runs 16 sections with each of the strategies above. Then it picks one of them at random for each
+/// 16 sections; the faster the sections of a strategy were, the likelier it is picked.
 [[nodiscard]] std::shared_ptr<Orchestration> make_learning(std::uint64_t seed = 1);
 
-/// "native", "bsp", "backfill", "fuse_immediately:N", "fuse_late:N", "all_on_device:D",
-/// "round_robin:N", "round_robin:N:DEVICES", "learning", "learning:SEED". Throws `Error` for
-/// anything else.
+/// Makes an object from its name: "native", "bsp", "backfill", "fuse_immediately:N", "fuse_late:N",
+/// "all_on_device:D", "round_robin:N", "round_robin:N:DEVICES", "learning", "learning:SEED". Throws
+/// `Error` for anything else.
 [[nodiscard]] std::shared_ptr<Orchestration> make_orchestration(std::string_view text);
 
 }  // namespace trellis

@@ -25,8 +25,8 @@ struct IterateReport {
 };
 
 /// Tasks recorded by `TaskGraph::record`, for `TaskGraph::replay`. Copies share the tasks. A plan
-/// lives as long as a copy, a replay under way, or a plan that replays it. When its graph ends its
-/// functors are destroyed, and it lets go of all Views; its name and its numbers are left.
+/// lives as long as a copy, a replay under way, or a plan that replays it. When its graph ends, its
+/// functors are destroyed and it releases all Views; only its name and its numbers remain.
 ///
 /// A recorded task keeps its functor, including the Views that the functor captured, and runs it
 /// once in each round.

@@ -14,12 +14,12 @@ class ProgressSource;
 struct GraphDoor;
 }  // namespace Impl
 
-/// Who calls a progress function.
+/// Which threads call a progress function.
 enum class ProgressThread { any, main };
 
 /// A function that a graph calls now and then, see `TaskGraph::add_progress`. Dropping this object
-/// takes it out: the function is not called any more once the destructor has returned, which waits
-/// for a call under way unless it is in that call.
+/// removes the function. The destructor waits for a call under way, unless it is in that call;
+/// afterwards the function is not called any more.
 class Progress {
  public:
   Progress() = default;
@@ -33,8 +33,8 @@ class Progress {
   ~Progress();
 
   [[nodiscard]] bool valid() const { return m_source != nullptr; }
-  /// There is something to ask for: the graph calls the function from now on, until it returns
-  /// false. From any thread, at any time; cheap when the graph does so already.
+  /// Makes the graph call the function from now on, until it returns false. Any thread may call
+  /// this at any time; it is cheap when the graph already calls the function.
   void ask();
 
  private:

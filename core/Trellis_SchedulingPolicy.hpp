@@ -15,9 +15,9 @@
 #include <typeindex>
 #include <utility>
 
-/// With this header you pick, or write, the object that orders ready tasks, chooses which worker
-/// runs them, who of those that exclude each other goes first, and which edges the scheduling graph
-/// has besides the dependencies.
+/// With this header you pick, or write, the object that orders ready tasks and chooses which worker
+/// runs them. It also chooses which of the tasks that exclude each other goes first, and which
+/// edges the scheduling graph has besides the dependencies.
 namespace trellis {
 
 namespace Impl {
@@ -25,7 +25,7 @@ struct Task;
 class Engine;
 }  // namespace Impl
 
-/// Which of the tasks whose order is known before they run a task is, see PlannedTasks.
+/// The position of a task among those whose order is known before they run, see PlannedTasks.
 struct PlannedPlace {
   std::uint64_t plan = 0;   ///< `PlannedTasks::number`
   std::uint32_t index = 0;  ///< into `PlannedTasks::tasks`
@@ -43,10 +43,10 @@ class ReadyTask {
   [[nodiscard]] std::uint64_t id() const;  ///< position in the order of submission
   [[nodiscard]] std::string_view label() const;
   [[nodiscard]] int priority() const;  ///< larger is more urgent, 0 by default
-  /// The place of a task of a plan, of a replayed pass of `iterate`, or of a model's pass, where
-  /// the policy sees these.
+  /// The place of a task of a plan, of a replayed pass of `iterate`, or of a model's pass, if the
+  /// policy sees these.
   [[nodiscard]] std::optional<PlannedPlace> place() const;
-  /// The task's tag of this type, `T{}` when it has none.
+  /// The task's tag of this type, or `T{}` when it has none.
   template <TagValue T>
   [[nodiscard]] T tag() const {
     Impl::AnyTag const* const found = find_tag(typeid(T));
@@ -59,9 +59,9 @@ class ReadyTask {
   Impl::Task* m_task = nullptr;
 };
 
-/// A task that has been submitted, as a scheduling policy sees it. What is asked of it is there
-/// only during the call of `SchedulingPolicy::submitted` that is about it. Its id, and the value
-/// itself as an end of an edge, may be used at any time.
+/// A task that has been submitted, as a scheduling policy sees it. Its properties exist only during
+/// the call of `SchedulingPolicy::submitted` that is about it. Its id, and the value itself as an
+/// end of an edge, may be used at any time.
 class SubmittedTask {
  public:
   SubmittedTask() = default;
@@ -82,17 +82,18 @@ class SubmittedTask {
   std::uint64_t m_id = 0;
 };
 
-/// The scheduling graph, to which a policy may add edges. There is no way to take one away.
+/// The scheduling graph, to which a policy may add edges. Edges cannot be removed.
 class SchedulingEdges {
  public:
-  /// `after` starts when `before` is complete (done, failed or cancelled; a failure of `before`
-  /// does not cancel `after`, except between two tasks on one device). The one submitted later may
-  /// be either of the two. The edge is in the scheduling graph, not in the dependency graph.
+  /// Makes `after` start when `before` is complete (done, failed or cancelled). A failure of
+  /// `before` does not cancel `after`, except between two tasks on one device. Either of the two
+  /// may be the one submitted later. The edge is in the scheduling graph, not in the dependency
+  /// graph.
   ///
-  /// False, and nothing has changed, when it is too late: `after` is ready, or has started. True
-  /// when `before` is complete: then there is nothing to wait for. Throws `Error` when `before`
-  /// cannot be complete before `after` is, because of dependencies, of other added edges, or of
-  /// tasks that wait: the edge would close a circle.
+  /// Returns false, and changes nothing, when it is too late: `after` is ready, or has started.
+  /// Returns true when `before` is complete: then there is nothing to wait for. Throws `Error` when
+  /// the edge would close a cycle: `before` cannot be complete before `after` is, because of
+  /// dependencies, other added edges, or tasks that wait.
   virtual bool add(SubmittedTask before, SubmittedTask after) = 0;
 
  protected:
@@ -100,14 +101,14 @@ class SchedulingEdges {
 };
 
 /// Tasks whose order is known before they run, and that run again and again: those of a plan, of a
-/// pass of `iterate`, or of a pass of a model of fields. What it refers to is there only during the
+/// pass of `iterate`, or of a pass of a model of fields. What this refers to exists only during the
 /// call of `SchedulingPolicy::planned`.
 struct PlannedTasks {
   struct Node {
     std::string_view label;
     int priority;
   };
-  /// Positions in `tasks`. Of one round; those to the next one are not among them.
+  /// Positions in `tasks`. These are edges within one round; those to the next round are left out.
   struct Edge {
     std::uint32_t from;
     std::uint32_t to;
@@ -118,12 +119,12 @@ struct PlannedTasks {
 };
 
 /// Orders the ready tasks of one graph at a time. Any function may be called by several threads at
-/// once. The engine handles exclusion, tasks bound to the main thread, sections (`fork_join`), for
-/// which a thread waits, and bodies that run again and again (`self.respawn()`), which have their
-/// turn whatever the policy prefers; `push`, `finished` and `pop` see only tasks that may run now,
-/// anywhere.
+/// once. The engine itself handles exclusion and tasks bound to the main thread. It also handles
+/// sections (`fork_join`), for which a thread waits, and bodies that run again and again
+/// (`self.respawn()`), which run whatever the policy prefers. `push`, `finished` and `pop` see only
+/// tasks that may run now, anywhere.
 ///
-/// A seat stands for a thread that runs tasks; seat -1 is a thread that does not (it only submits).
+/// A seat stands for a thread that runs tasks; seat -1 is a thread that only submits.
 class SchedulingPolicy {
  public:
   SchedulingPolicy() = default;
@@ -135,75 +136,77 @@ class SchedulingPolicy {
   /// Called once for each graph, before anything else, when the policy is empty. All later seat
   /// numbers are below `seats`.
   virtual void start(int seats) = 0;
-  /// `task` became ready when it was submitted from this seat, or the policy has given it out before
-  /// and the thread that got it has to do something else first.
+  /// Takes a task that became ready when it was submitted from this seat. The policy may also have
+  /// given it out before, to a thread that has to do something else first.
   virtual void push(ReadyTask task, int seat) = 0;
   /// A task that ran on this seat made these ready, in order of submission (never empty). Returns
-  /// the one that the seat should run at once, or nothing. It may return one that `pop` could have
-  /// returned, too. Those of `ready` that it does not return, it keeps, as if they had been pushed.
+  /// the task that the seat should run at once, or nothing. It may also return a task that `pop`
+  /// could have returned. It keeps those of `ready` that it does not return, as if they had been
+  /// pushed.
   virtual ReadyTask finished(std::span<ReadyTask const> ready, int seat) = 0;
-  /// A task for this seat to run, or nothing.
+  /// Returns a task for this seat to run, or nothing.
   virtual ReadyTask pop(int seat) = 0;
-  /// A task for which `wanted` returns true, or nothing. A task on this seat, or the thread that
-  /// has called `fork_join`, waits for it, and that thread would run it meanwhile. It is taken out,
-  /// as by `pop`. `wanted` is quick and may be called under the policy's locks, but asks nothing of
-  /// the policy, and must not be kept.
+  /// Returns a task for which `wanted` returns true, or nothing. A task on this seat, or the thread
+  /// that has called `fork_join`, waits for it and would run it meanwhile. The task is removed, as
+  /// by `pop`. `wanted` is quick and may be called under the policy's locks. It asks nothing of the
+  /// policy, and must not be kept.
   ///
-  /// A policy may miss one, or always return nothing, as it does by default: nothing hangs, as the
-  /// thread then sleeps, and another one runs the awaited task, when `pop` gives it out. That costs
-  /// two switches of threads for each wait for what is ready, and parts of a task wait behind all
+  /// A policy may miss a task, or always return nothing, as the default does. Nothing hangs: the
+  /// thread then sleeps, and another one runs the awaited task when `pop` gives it out. That costs
+  /// two thread switches for each wait for a ready task, and parts of a task wait behind everything
   /// that the policy prefers. So a policy should look where tasks of the calling seat are, newest
-  /// first, and at what has no seat; how far, is its choice. (The default looks at some hundred.)
+  /// first, and at tasks without a seat. It chooses how far to look; the default policy looks at
+  /// some hundred.
   virtual ReadyTask pop_wanted(int /*seat*/, Impl::FunctionRef<bool(ReadyTask)> /*wanted*/) {
     return {};
   }
-  /// True when no seat would get a task. The engine puts threads to sleep on this answer: a call
+  /// True when no seat would get a task. The engine puts threads to sleep on this answer. A call
   /// that starts after a `push` has returned must see the pushed task, also across threads
   /// (sequentially consistent).
   [[nodiscard]] virtual bool empty() const = 0;
-  /// About how many tasks seats would get. A thread that has been woken, and has got a task, wakes
-  /// two more while there are so many tasks that each would get one; with 0, the default, one at a
-  /// time wakes the next. The answer may be outdated, but should be quick: take no locks for it.
+  /// About how many tasks seats would get. A thread that was woken and got a task wakes two more,
+  /// while there are enough tasks for both. With 0, the default, each thread wakes only the next
+  /// one. The answer may be outdated, but should be quick: take no locks for it.
   [[nodiscard]] virtual std::size_t backlog() const { return 0; }
 
-  /// Of ready tasks that wait for the same exclusive area, or exclude each other by a rule, the one
-  /// with the largest rank gets its turn first; among equals the one that became ready first. Tasks
-  /// of a smaller rank may have to wait as long as others of a larger one keep coming. Asked once
-  /// for each task that may exclude others, when it becomes ready. The default is the priority.
+  /// Ranks ready tasks that wait for the same exclusive area, or exclude each other by a rule. The
+  /// largest rank goes first; among equals, the task that became ready first. Tasks of a smaller
+  /// rank may have to wait as long as others of a larger one keep coming. It is asked once for each
+  /// task that may exclude others, when it becomes ready. The default is the priority.
   ///
-  /// Tasks of devices are launched without the policy. Of several that become ready together, or
-  /// wait for one thread to launch them, those of one priority go in this order, too. Then it is
-  /// asked of these as well, by any thread, several at a time.
+  /// Device tasks are launched without the policy. If several become ready together, or wait for
+  /// one thread to launch them, those of one priority go in this order, too. Then it is also asked
+  /// of these, by any thread, several at a time.
   [[nodiscard]] virtual std::int64_t exclusive_rank(ReadyTask task) { return task.priority(); }
 
-  /// Does `submitted` do anything? Asked once for each graph, before `start`. Without it submission
-  /// takes no lock more than it needs.
+  /// True if `submitted` does anything. Asked once for each graph, before `start`. If false,
+  /// submission takes no lock more than it needs.
   [[nodiscard]] virtual bool sees_submissions() const { return false; }
-  /// A task has been submitted and cannot start yet: add edges to it, from it, or between tasks
-  /// before it, and keep it in mind for later ones. Called for one task at a time, in the order of
-  /// submission, within the call that submits it; for parts of tasks, too, and for a replay as a
-  /// whole, but not for the tasks in it. Not called with `TRELLIS_SERIAL=1`.
+  /// A task has been submitted and cannot start yet. The policy may add edges to it, from it, or
+  /// between tasks before it, and keep it in mind for later ones. Called for one task at a time, in
+  /// the order of submission, within the call that submits it. It is called for parts of tasks, and
+  /// for a replay as a whole, but not for the tasks in it. It is not called with
+  /// `TRELLIS_SERIAL=1`.
   ///
-  /// It may not use the graph otherwise. What it throws, such as the `Error` of an edge that closes
-  /// a circle, is the failure of this task. When it returns, the engine asks `empty` again, so a
-  /// policy may keep ready tasks to itself until it has seen others; those it never gives out never
-  /// run.
+  /// It may not use the graph otherwise. An exception, such as the `Error` of an edge that closes a
+  /// cycle, is the failure of this task. When it returns, the engine asks `empty` again, so a
+  /// policy may keep ready tasks until it has seen others. Tasks that it never gives out never run.
   virtual void submitted(SubmittedTask /*task*/, SchedulingEdges& /*edges*/) {}
 
-  /// Does `planned` do anything, and does the policy ask `ReadyTask::place`? The answer does not
+  /// True if `planned` does anything and the policy asks `ReadyTask::place`. The answer does not
   /// change.
   [[nodiscard]] virtual bool sees_plans() const { return false; }
-  /// A plan has been recorded, or the first of the passes of `iterate`, or of a model, that are
-  /// alike; before any of its tasks is ready. The policy does not hear when it will never run
+  /// A plan has been recorded, or the first of several passes of `iterate`, or of a model, that are
+  /// alike. None of its tasks is ready yet. The policy is not informed when it will never run
   /// again. It must not use the graph.
   virtual void planned(PlannedTasks const& /*plan*/) {}
 
-  /// Does `ran` do anything? Asked once for each graph; without it no clock is read.
+  /// True if `ran` does anything. Asked once for each graph; if false, no clock is read.
   [[nodiscard]] virtual bool wants_times() const { return false; }
-  /// A task has run, and this is how long: from the begin of its body until it was complete, parts
-  /// included; on a device what it took there, by the device's events or its virtual clock. Called
-  /// before those behind it are ready. Tasks of a plan that is a graph of its device are not told
-  /// one by one.
+  /// A task has run for this time: from the start of its body until it was complete, parts
+  /// included. For a device task it is the time on the device, by the device's events or its
+  /// virtual clock. Called before its successors are ready. Tasks of a plan that is a graph of its
+  /// device are not reported one by one.
   virtual void ran(ReadyTask /*task*/, std::chrono::nanoseconds /*time*/) {}
 
  private:
@@ -211,7 +214,7 @@ class SchedulingPolicy {
   bool m_serves_a_graph = false;  ///< for the engine, which uses it atomically
 };
 
-/// For policies that change some decisions of another one and leave the rest to it.
+/// A base for policies that change some decisions of another one and leave the rest to it.
 class ForwardingPolicy : public SchedulingPolicy {
  public:
   explicit ForwardingPolicy(std::shared_ptr<SchedulingPolicy> to) : m_to(std::move(to)) {}
@@ -244,20 +247,20 @@ class ForwardingPolicy : public SchedulingPolicy {
   std::shared_ptr<SchedulingPolicy> const m_to;
 };
 
-/// The default. Each seat has its own double-ended queue. A finished task's first ready successor
-/// stays on its seat; the others run there last in, first out; idle seats steal the oldest. After
-/// four tasks in a row, each a successor of the one before, a waiting task that was submitted
-/// earlier has its turn, so chains of tasks advance side by side. That is so among tasks of the
-/// graph, among parts of one task, and within one plan, where at most 16 tasks wait. Submitted tasks
-/// go to a shared queue from which seats take batches. Positive priorities go first, negative ones
-/// last.
+/// The default policy. Each seat has its own double-ended queue. A finished task's first ready
+/// successor remains on its seat; the others run there last in, first out; idle seats steal the
+/// oldest. After four tasks in a row, each a successor of the one before, a waiting task that was
+/// submitted earlier takes its turn, so chains of tasks advance side by side. This holds among
+/// tasks of the graph, among parts of one task, and within one plan, where at most 16 tasks wait.
+/// Submitted tasks go to a shared queue from which seats take batches. Positive priorities go
+/// first, negative ones last.
 [[nodiscard]] std::shared_ptr<SchedulingPolicy> make_work_stealing_policy();
 
-/// One queue, first in, first out; ignores priorities, also among exclusive tasks.
+/// One queue, first in, first out. It ignores priorities, also among exclusive tasks.
 [[nodiscard]] std::shared_ptr<SchedulingPolicy> make_fifo_policy();
 
-/// For tests: picks at random and delays threads at random, to provoke orders that a quiet machine
-/// never shows. The sequence of decisions depends on the seed and on thread timing.
+/// A policy for tests. It picks at random and delays threads at random, to provoke orders that a
+/// quiet machine never shows. The sequence of decisions depends on the seed and on thread timing.
 [[nodiscard]] std::shared_ptr<SchedulingPolicy> make_shake_policy(std::uint64_t seed);
 
 }  // namespace trellis

@@ -10,7 +10,7 @@ class DeviceAdapter;
 class WideSpace;
 
 /// What the engine knows about an execution space. A backend implements this once
-/// (`spaces/<Backend>/`), or DeviceAdapter if launches return before the work is done; instances
+/// (`spaces/<Backend>/`), or DeviceAdapter if launches return before the work is done. Instances
 /// travel through the engine as opaque pointers.
 class SpaceAdapter {
  public:
@@ -19,7 +19,7 @@ class SpaceAdapter {
   SpaceAdapter& operator=(SpaceAdapter const&) = delete;
   virtual ~SpaceAdapter() = default;
 
-  /// Itself, if launches return before the work is done; else null.
+  /// The device itself, if launches return before the work is done; else null.
   [[nodiscard]] DeviceAdapter* device() const { return m_device; }
 
   /// The execution space's own name, e.g. "OpenMP".
@@ -30,10 +30,10 @@ class SpaceAdapter {
   /// stream, by any thread.
   virtual void* make_instance(int threads) = 0;
   virtual void destroy_instance(void* instance) noexcept = 0;
-  /// May an instance have several threads?
+  /// True if an instance may have several threads.
   [[nodiscard]] virtual bool is_parallel() const { return true; }
 
-  /// Its tasks run on any worker's own instance.
+  /// True if its tasks run on any worker's own instance.
   [[nodiscard]] bool is_plain() const { return m_is_plain; }
 
  private:

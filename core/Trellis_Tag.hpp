@@ -25,7 +25,7 @@
 ///     trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::tag(Kind::input)), f);
 namespace trellis {
 
-/// A user-defined property type: each task has a value of it, by default `T{}`, constant for the
+/// A user-defined property type. Each task has a value of it, by default `T{}`, constant for the
 /// task's life.
 template <class T>
 concept TagValue = std::default_initializable<T> && std::copyable<T> && std::equality_comparable<T>;
@@ -33,7 +33,7 @@ concept TagValue = std::default_initializable<T> && std::copyable<T> && std::equ
 /// What a rule demands of two tasks for which it is true.
 enum class Constraint {
   ordered,    ///< they keep the order in which they were submitted
-  exclusive,  ///< they never run at the same time; which one goes first is open
+  exclusive,  ///< they never run at the same time; either may go first
 };
 
 namespace Impl {
@@ -57,7 +57,7 @@ class TagOf final : public AnyTag {
   T const value;
 };
 
-/// Compares two tasks of one graph (or two parts of one task); the one submitted first is on the
+/// Compares two tasks of one graph, or two parts of one task. The one submitted first is on the
 /// left.
 struct TagRule {
   std::string name;

@@ -27,7 +27,7 @@
 
 namespace trellis {
 
-// Each of these comes with the header of a topic.
+// Each of these comes with the header of its topic.
 class DependencyGraph;
 struct GraphStatistics;
 class Orchestration;
@@ -52,7 +52,7 @@ class TaskGraph {
   /// Requires that Kokkos is initialised. Threads are started when there is work for them. The
   /// calling thread is the graph's main thread. Throws `Error` for invalid options.
   explicit TaskGraph(TaskGraphOptions const& options);
-  TaskGraph();  ///< with the options that the environment gives, or the defaults
+  TaskGraph();  ///< uses the options that the environment gives, or the defaults
   TaskGraph(TaskGraph const&) = delete;  // Trellis: a lambda takes it by reference: [&graph]
   TaskGraph& operator=(TaskGraph const&) = delete;
   /// Waits for all tasks. Other threads must no longer use the graph, but may use and drop its
@@ -60,11 +60,11 @@ class TaskGraph {
   /// standard error stream.
   ~TaskGraph();
 
-  /// From now on `rule(earlier, later)`, with the `T` tags of two tasks in the order of their
-  /// submission, says whether the constraint holds between them. A task without a tag of this type
-  /// has `T{}`. Only tasks of one graph, or parts of one task, are compared. The edges that follow
-  /// are in the scheduling graph. The rule must not throw. Throws `Error` when the graph already
-  /// has tasks.
+  /// From now on `rule(earlier, later)` says whether the constraint holds between two tasks. It
+  /// gets their `T` tags in the order of their submission. A task without a tag of this type has
+  /// `T{}`. Only tasks of one graph, or parts of one task, are compared. The edges that follow are
+  /// in the scheduling graph. The rule must not throw. Throws `Error` when the graph already has
+  /// tasks.
   ///
   /// Cost: for each task and rule, one comparison with each distinct tag value among the tasks in
   /// flight.
@@ -73,9 +73,9 @@ class TaskGraph {
     add(Impl::make_rule<T>(std::move(name), constraint, std::move(rule)));
   }
 
-  /// Calls `body()` at once. What it submits to this graph on this thread does not run but becomes
-  /// a plan, whose dependencies are derived here, once. Futures of these tasks hold the result of
-  /// the newest replay.
+  /// Calls `body()` at once. The tasks that it submits to this graph on this thread do not run but
+  /// become a plan, whose dependencies are derived here, once. Futures of these tasks hold the
+  /// result of the newest replay.
   ///
   /// Throws what `body` throws, and `Error` when `body` waits for a task, or records on this thread
   /// again.
@@ -96,28 +96,27 @@ class TaskGraph {
   /// recording, the replay becomes a part of the new plan.
   ///
   /// A task that throws cancels what depends on it, in later rounds too, and the replay as a whole
-  /// has failed. Throws `Error` for a plan of another graph. Also throws when a View that had an
-  /// owner outside of the plan when it was recorded no longer has one: it has been reallocated, and
-  /// the plan's work would be lost.
+  /// has failed. Throws `Error` for a plan of another graph. It also throws when a View that had an
+  /// owner outside of the plan at the recording no longer has one. The View has then been
+  /// reallocated, and the plan's work would be lost.
   Future<void> replay(Plan const& plan, std::uint64_t rounds = 1);
 
   /// Calls `body(k)`, or `body()`, for the passes k = 0, 1, ... `passes` - 1, which submit tasks to
-  /// this graph; when `body` returns false, that pass was the last one. Does not wait for the
+  /// this graph. When `body` returns false, that pass was the last one. Does not wait for the
   /// tasks.
   ///
-  /// What the body submits is collected and submitted when the body returns; other threads' tasks
-  /// come before or after it as a whole. A pass that submits the same tasks as an earlier one
-  /// (labels, functor types, ranges of bytes, modes, properties), in the same order, is not
-  /// analysed again but runs in the order found then. Up to eight different passes are remembered,
-  /// so buffers may swap roles, and some passes may have extra tasks.
+  /// The tasks of a pass are collected and submitted when the body returns; other threads' tasks
+  /// come before or after the pass as a whole. A pass may submit the same tasks as an earlier one
+  /// (labels, functor types, ranges of bytes, modes, properties) in the same order. Then it is not
+  /// analysed again but runs in the order found before. Up to eight different passes are
+  /// remembered, so buffers may swap roles, and some passes may have extra tasks.
   ///
-  /// If any thread asks for a task of a pass whose body has not returned, with `is_done()`,
-  /// `wait()`, `get()` or `after(...)`, or waits for the graph, the tasks collected so far are
-  /// submitted at once, task by task, and so is the rest of the pass. The same happens to a pass
-  /// with a task that comes after a future (`after(...)`, `value(...)`, `then`, ...) or that has
-  /// user-defined access states, and in a graph with rules. The result is always that of a plain
-  /// loop. But when a task of a pass fails, a later pass that may touch the same data is cancelled
-  /// as a whole.
+  /// A thread may ask for a task of a pass whose body has not returned, with `is_done()`, `wait()`,
+  /// `get()` or `after(...)`, or wait for the graph. Then the tasks collected so far are submitted
+  /// at once, task by task, and so is the rest of the pass. This also happens to a pass with a task
+  /// that comes after a future (`after(...)`, `value(...)`, `then`, ...) or that has user-defined
+  /// access states, and in a graph with rules. The result is always that of a plain loop. But when
+  /// a task of a pass fails, a later pass that may touch the same data is cancelled as a whole.
   template <class Body>
   IterateReport iterate(Label label, std::uint64_t passes, Body&& body) {
     return run_passes(std::move(label), passes, [&](std::uint64_t pass) -> bool {
@@ -138,37 +137,40 @@ class TaskGraph {
     });
   }
 
-  /// From here on a task of this graph makes only these accesses where its accesses were wider, as
-  /// if its body called `self.demote`; from any thread, whether the task is pending, ready or
-  /// running (then its body must keep to that by itself). Tasks that no longer conflict may start
+  /// From now on the task makes only these accesses where its accesses were wider, as if its body
+  /// called `self.demote`. Any thread may call this, whether the task is pending, ready or running.
+  /// A running body must obey the new accesses by itself. Tasks that no longer conflict may start
   /// at once: those behind the task and, if it is pending, the task itself.
   ///
   ///     graph.demote(future, read(x));      // was read_write(x)
   ///     graph.release(future, y, z);
   ///
-  /// Returns false, and changes nothing, when it is too late: the task is complete; it is on a
-  /// device and has been launched; it is no longer pending and would only now become exclusive; or
-  /// it is pending, and a task has failed of which `wait()` has not told yet, which may have to
-  /// cancel it. Throws `Error` as `self.demote` does, for a future of another graph, and for a task
-  /// of a plan or the replay of one. Costs a look at all tasks in flight if the task is pending.
-  /// With <Trellis_TaskScope.hpp>.
+  /// Returns false, and changes nothing, when it is too late:
+  /// - the task is complete;
+  /// - it is on a device and has been launched;
+  /// - it is no longer pending and would only now become exclusive;
+  /// - it is pending, and a failure that `wait()` has not reported yet may have to cancel it.
+  ///
+  /// Throws `Error` as `self.demote` does, for a future of another graph, and for a task of a plan
+  /// or the replay of one. Costs a look at all tasks in flight if the task is pending. Defined in
+  /// <Trellis_TaskScope.hpp>.
   template <class T, class... Accesses>
   bool demote(Future<T> const& task, Accesses const&... accesses);
-  /// Another word for `demote(task, none(resources)...)`: it gives up all of its accesses within
-  /// these Views, Tokens and ranges of them.
+  /// Calls `demote(task, none(resources)...)`: the task gives up all of its accesses within these
+  /// Views, Tokens and ranges of them.
   template <class T, class... Resources>
   bool release(Future<T> const& task, Resources&&... resources);
 
   /// Returns when every task is complete; this thread runs tasks meanwhile. If a task's body threw
   /// since the last `wait()`, throws an `Error` that names the first such task and carries what it
-  /// threw; afterwards the graph is usable again.
+  /// threw. Afterwards the graph is usable again.
   void wait(std::source_location site = std::source_location::current());
 
   /// Returns when the tasks with these numbers are complete, see Trellis_Numbers.hpp. Waits as
-  /// `Future::wait()` does, inside a task, too. Then throws what `Future::get()` would throw of the
-  /// first one, in the order given, that has failed or was cancelled and of which `wait()` has not
-  /// told. `what` never changes that. Throws `Error` at once, and does not wait, when no task has
-  /// been spawned with one of the numbers, or when one is of another graph.
+  /// `Future::wait()` does, also inside a task. A task counts as failed here if it has failed or
+  /// was cancelled and `wait()` has not reported it. Throws what `Future::get()` would throw of the
+  /// first such task in the given order, whatever `what` is. Throws `Error` at once, without
+  /// waiting, when a number has no spawned task or belongs to another graph.
   ///
   ///     graph.wait(k);
   ///     graph.wait({k, k + 1}, trellis::Awaited::fused);
@@ -185,8 +187,8 @@ class TaskGraph {
     std::vector<TaskNumber> const all = Impl::numbers_in(numbers);
     wait_for(all, what, site);
   }
-  /// Are the tasks with these numbers complete? Throws `Error` as the wait does for a number
-  /// without a task, and nothing for a task that has failed.
+  /// True if the tasks with these numbers are complete. Throws `Error` as the wait does for a
+  /// number without a task, but does not throw for a task that has failed.
   [[nodiscard]] bool is_done(TaskNumber const& number,
                              std::source_location site = std::source_location::current()) const {
     return are_done({&number, 1}, site);
@@ -198,25 +200,26 @@ class TaskGraph {
     return are_done(all, site);
   }
 
-  /// Asks the task of this future to stop; returns at once. What has not started of it, parts and
-  /// rounds included, never runs. A body that runs may ask `TaskScope::stop_requested()`. The task
-  /// is complete when what it would have waited for is, and its running bodies have returned; it
-  /// counts as cancelled then, whatever these did, and what depends on it is cancelled, nothing
-  /// else. `get()` throws an `Error` of the kind `cancelled`; `wait()` does not throw for it.
+  /// Asks the task of this future to stop; returns at once. Everything of it that has not started,
+  /// parts and rounds included, never runs. A running body may ask `TaskScope::stop_requested()`.
+  /// The task is complete when everything that it would have waited for is, and its running bodies
+  /// have returned. It then counts as cancelled, whatever these did. Only the tasks that depend on
+  /// it are cancelled, too. `get()` throws an `Error` of the kind `cancelled`; `wait()` does not
+  /// throw for it.
   ///
-  /// Does nothing when the task is complete, or its last body has just returned: then its future
-  /// has what it has. Throws `Error` for a future of another graph, and for a recorded task: cancel
-  /// the future of the replay.
+  /// Does nothing when the task is complete, or its last body has just returned: its future keeps
+  /// its result. Throws `Error` for a future of another graph, and for a recorded task; cancel the
+  /// future of the replay instead.
   template <class T>
   void cancel(Future<T> const& future) {
     ask_to_stop(Impl::FutureDoor::handle(future));
   }
 
-  /// Has `f()` called while there is something to ask for, until it returns false, so that what
-  /// tasks have started goes on without a thread of its own: messages, files, timers. `f` looks how
-  /// far these are, calls `done` or `fail` of their `Completion`s, returns at once, and says whether
-  /// any are left. Nobody calls it before `Progress::ask()` has been called, which is the last step
-  /// of who starts something:
+  /// Makes the graph call `f()` while there is something to ask for, until it returns false. So
+  /// work that tasks have started (messages, files, timers) advances without a thread of its own.
+  /// `f` looks at the state of this work, calls `done` or `fail` of the `Completion`s, and returns
+  /// at once, true if any are left. The graph does not call it before `Progress::ask()`, which is
+  /// the last step of a task that starts something:
   ///
   ///     trellis::Progress progress = graph.add_progress([&] { return requests.test_some(); });
   ///     trellis::host_task("receive", trellis::ResourcePolicy(graph, trellis::write(x)),
@@ -225,12 +228,13 @@ class TaskGraph {
   ///                          progress.ask();
   ///                        });
   ///
-  /// One thread at a time calls it: a worker, or a thread in `wait()`, when it has no ready task,
-  /// and every few microseconds between two tasks; not while all of them are within long tasks. With
-  /// `ProgressThread::main` only the main thread does, while it waits. `f` must not wait for tasks
-  /// (an `Error`), and must not throw (the program ends). The `Progress` must be there until nothing
-  /// is left to ask for. If `f` has a member `report()`, TRELLIS_WATCHDOG prints what that returns,
-  /// a line for each thing that it waits for; another thread calls it, between two calls of `f`.
+  /// One thread at a time calls `f`: a worker, or a thread in `wait()`. It does so when it has no
+  /// ready task, and every few microseconds between two tasks, but not while all threads are within
+  /// long tasks. With `ProgressThread::main` only the main thread calls it, while it waits. `f`
+  /// must not wait for tasks (an `Error`), and must not throw (the program ends). The `Progress`
+  /// must exist until nothing is left to ask for. If `f` has a member `report()`, TRELLIS_WATCHDOG
+  /// prints what that returns, a line for each thing that it waits for. Another thread calls it,
+  /// between two calls of `f`.
   template <class F>
     requires std::is_invocable_r_v<bool, F&>
   [[nodiscard]] Progress add_progress(F&& f, ProgressThread thread = ProgressThread::any) {
@@ -238,59 +242,60 @@ class TaskGraph {
     return add(std::make_shared<Function>(thread == ProgressThread::main, std::forward<F>(f)));
   }
 
-  /// From now on this one advises the graph, see Trellis_Fusion.hpp; at any time, from any
-  /// thread, also while tasks run. What has been held back stays so until it is released under the
-  /// new advice; a section that is under way ends with the object that it began with. Returns the
-  /// one before. Throws `Error` for null.
+  /// From now on this object advises the graph, see Trellis_Fusion.hpp. Any thread may call this at
+  /// any time, also while tasks run. Tasks that are held back remain so until the new advice
+  /// releases them. A section under way ends with the object that it began with. Returns the
+  /// previous object. Throws `Error` for null.
   std::shared_ptr<Orchestration> orchestrate(std::shared_ptr<Orchestration> orchestration);
   [[nodiscard]] std::shared_ptr<Orchestration> orchestration() const;
 
   /// The options in force, with defaults and environment filled in, and with the numbers of threads
-  /// that `set_threads` has set last.
+  /// of the last `set_threads`.
   [[nodiscard]] TaskGraphOptions const& options() const;
   [[nodiscard]] int workers() const;
   [[nodiscard]] int threads_per_worker() const;
-  /// On how many threads bodies of this graph may be under way at the same time, at most; indices
-  /// of workers (`this_worker::index()`) are below this. Besides the workers these are the main
-  /// thread, up to 128 other threads of yours that wait, and up to 128 that take the place of those
+  /// The largest number of threads on which bodies of this graph may be under way at the same time.
+  /// Indices of workers (`this_worker::index()`) are below this. Besides the workers it counts the
+  /// main thread, up to 128 other threads of yours that wait, and up to 128 that replace threads
   /// that wait inside a body. Indices are given to threads as they come, so most programs see no
   /// more than `workers() + 1` of them. 1 in a serial graph.
   [[nodiscard]] int concurrency() const;
-  /// From now on so many tasks run at a time, with so many threads each; 1 and 1 at least, and up
-  /// to `most_workers()` workers. The graph must be idle: no task is in flight, and no other
-  /// thread uses it before the call has returned. For its main thread, outside of tasks. Throws
-  /// `Error` otherwise, and then nothing has changed.
+  /// From now on this many tasks run at a time, with this many threads each. Both are at least 1,
+  /// and `workers` is at most `most_workers()`. The graph must be idle: no task is in flight, and
+  /// no other thread uses it before the call has returned. Only its main thread may call this,
+  /// outside of tasks. Throws `Error` otherwise, and then nothing has changed.
   ///
   ///     graph.wait();
   ///     graph.set_threads(1, 8);   // was 8 x 1: operators in place of tasks
   ///
   /// All workers end; new ones are started when there is work for them, and each thread makes its
-  /// Kokkos instances anew. That takes about 0.1 ms, or what a pool of threads takes. Everything
-  /// else stays: plans, futures, the scheduling policy, `concurrency()`, the cap on tasks in
-  /// flight, what is recorded, `PerWorker` values, and what binding was asked for. A `UniqueToken`
-  /// has the numbers that it was made with. A task of a plan or of a model that was made with more
-  /// `threads(n)`, or larger teams, than there are now fails with an `Error` when it is to run.
+  /// Kokkos instances anew. That takes about 0.1 ms, or the time that a pool of threads takes.
+  /// Everything else is kept: plans, futures, the scheduling policy, `concurrency()`, the cap on
+  /// tasks in flight, what is recorded, `PerWorker` values, and the binding that was asked for. A
+  /// `UniqueToken` keeps the numbers that it was made with. A task of a plan or of a model may have
+  /// been made with more `threads(n)`, or larger teams, than there are now. It then fails with an
+  /// `Error` when it is to run.
   void set_threads(int workers, int threads_per_worker);
-  /// How many workers `set_threads` may ask for: as many as the graph was made with threads in all,
-  /// or as the process has cores if that is more.
+  /// The largest number of workers for `set_threads`: the total number of threads with which the
+  /// graph was made, or the cores of the process if that is more.
   [[nodiscard]] int most_workers() const;
-  /// Number of tasks submitted so far, and of the edges that they got to unfinished tasks. A replay
-  /// is one task. A pass of `iterate` that is submitted as a whole counts as its tasks and one
-  /// more, or as one if it is a graph of a device.
+  /// Number of tasks submitted so far, and of their edges to unfinished tasks. A replay is one
+  /// task. A pass of `iterate` that is submitted as a whole counts as its tasks and one more, or as
+  /// one if it is a graph of a device.
   [[nodiscard]] std::uint64_t submitted() const;
   [[nodiscard]] std::uint64_t edges() const;
-  /// Number of tasks submitted and not over; a task is over shortly after its future is complete,
-  /// when its body has been destroyed. While other threads submit and run tasks it may be less, but
-  /// never more, than the number when the call began.
+  /// Number of tasks submitted and not over. A task is over shortly after its future is complete,
+  /// when its body has been destroyed. While other threads submit and run tasks the result may be
+  /// less, but never more, than the number when the call began.
   [[nodiscard]] std::uint64_t in_flight() const;
   /// Bytes held for tasks; follows the largest number in flight, not the number submitted.
   [[nodiscard]] std::size_t task_memory() const;
 
-  /// The counters now. Throws `Error` when the graph does not count, see
+  /// The present counters. Throws `Error` when the graph does not count, see
   /// TaskGraphOptions::statistics.
   [[nodiscard]] GraphStatistics statistics() const;
 
-  /// What was recorded so far. All three throw `Error` when the graph does not record.
+  /// What has been recorded so far. All three throw `Error` when the graph does not record.
   [[nodiscard]] DependencyGraph dependency_graph() const;
   [[nodiscard]] SchedulingGraph scheduling_graph() const;
   [[nodiscard]] Trace trace() const;

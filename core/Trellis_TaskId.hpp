@@ -7,8 +7,8 @@
 namespace trellis {
 
 /// Number of a task, from 1; 0 is no task. A task that is submitted later to the same graph, or as
-/// a part of the same task, has a larger number, and so has one that a task's body submits. Where a
-/// graph is recorded, or runs serially, the numbers have no gaps.
+/// a part of the same task, has a larger number. So has a task that a task's body submits. In a
+/// graph that is recorded or runs serially, the numbers have no gaps.
 using TaskId = std::uint64_t;
 
 }  // namespace trellis

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-/// With this header you name tasks by numbers that are known before the tasks are there, see
+/// With this header you name tasks by numbers that are known before the tasks exist. See
 /// Trellis_Numbers.hpp for how to get some.
 namespace trellis {
 
@@ -21,15 +21,15 @@ class NumberTable;
 struct NumberDoor;
 }  // namespace Impl
 
-/// A number that a task has, or will have: `number(k)` gives it to a task, `after(k)` and
-/// `graph.wait(k)` name that task from then on. A plain value, valid for ever; it knows the
+/// A number that a task has, or will have. `number(k)` gives it to a task; `after(k)` and
+/// `graph.wait(k)` name that task from then on. It is a plain value, valid for ever. It knows the
 /// TaskNumbers that it comes from, and is compared, ordered and hashed together with that.
 ///
-/// Of numbers that were reserved together the first one is known, and `first + 1` is the next.
-/// Numbers in a row are a range: `std::views::iota(first, first + n)`.
+/// The first of the numbers that were reserved together is known; `first + 1` is the next. Numbers
+/// in a row are a range: `std::views::iota(first, first + n)`.
 ///
-/// A default TaskNumber stands for no task: `after` it is no dependency, a wait for it is none, and
-/// `number` gives a task none.
+/// A default TaskNumber stands for no task: `after` it is no dependency, a wait for it does not
+/// wait, and `number` gives a task no number.
 class TaskNumber {
  public:
   using difference_type = std::ptrdiff_t;
@@ -54,7 +54,7 @@ class TaskNumber {
   friend constexpr TaskNumber operator+(TaskNumber number, std::uint64_t by) {
     return number += by;
   }
-  /// How far the first is behind the second. Requires that both are of one TaskNumbers.
+  /// How far the first is behind the second. Requires that both are of the same TaskNumbers.
   friend constexpr difference_type operator-(TaskNumber const& a, TaskNumber const& b) {
     return static_cast<difference_type>(a.m_value - b.m_value);
   }
@@ -79,12 +79,12 @@ class TaskNumber {
   std::uint64_t m_value = 0;
 };
 
-/// What is known of the tasks that a wait names. A hint: it may make the wait shorter, and never
-/// changes what it waits for, or what comes out.
+/// What is known of the tasks that a wait names. It is a hint: it may make the wait shorter, but
+/// changes neither what it waits for nor its outcome.
 enum class Awaited {
   any,      ///< nothing
-  fused,    ///< all are run as parts of batches
-  unfused,  ///< none is
+  fused,    ///< all run as parts of batches
+  unfused,  ///< none does
 };
 
 namespace Impl {
@@ -113,7 +113,7 @@ std::vector<TaskNumber> numbers_in(R&& range) {
 
 }  // namespace Impl
 
-/// Tasks as a text: `{1,2,3,4}`, or `{<empty>}`.
+/// The tasks as text: `{1,2,3,4}`, or `{<empty>}`.
 template <Impl::NumberRange R>
 [[nodiscard]] std::string to_string(R&& numbers) {
   std::string text;

@@ -31,59 +31,60 @@ namespace trellis {
 
 class TaskGraph;
 
-/// How the threads of a graph are divided: how many tasks run at a time, and with how many threads.
+/// How the threads of a graph are divided: how many tasks run at a time, and with how many threads
+/// each.
 struct ThreadRatio {
   int workers = 1;
   int threads = 1;  ///< of each worker
   friend bool operator==(ThreadRatio const&, ThreadRatio const&) = default;
 };
 
-/// The ratios that are worth a thought, the most workers first. There are no more workers than
-/// `max_speedup`, rounded up, can be of use (see GraphAnalysis), each has `threads / workers`
-/// threads, rounded down, and of those with as many threads each only the one with the most workers
-/// is there. Throws `Error` when there is no thread.
+/// The ratios that are worth trying, the most workers first. There are no more workers than
+/// `max_speedup`, rounded up (see GraphAnalysis). Each worker has `threads / workers` threads,
+/// rounded down. Among ratios with the same number of threads per worker, only the one with the
+/// most workers is included. Throws `Error` when there is no thread.
 [[nodiscard]] std::vector<ThreadRatio> thread_ratios(int threads, double max_speedup);
 
-/// How long the tasks of a graph take on so many workers if whoever is free takes the ready task
-/// with the longest path behind it, in virtual time; see `simulate`. All of them run on workers.
+/// The time that the tasks of a graph take on this many workers, in virtual time (see `simulate`).
+/// A free worker takes the ready task with the longest path behind it. All tasks run on workers.
 [[nodiscard]] double list_makespan(Graph const& graph, int workers, TaskCost const& cost);
 
 /// The tasks that were submitted after this one, and the edges between them: e.g. the last pass of
-/// a graph that records. Tasks of a plan and parts are among them.
+/// a graph that records. Tasks of a plan and parts are included.
 [[nodiscard]] Graph tasks_after(Graph const& graph, TaskId last);
 
 /// How a `ThreadFeedback` chooses a ratio.
 struct ThreadFeedbackOptions {
-  /// The ratio changes only when that is predicted to take so much off a pass: changing has a cost,
-  /// and times vary.
+  /// The ratio changes only when this fraction of a pass is predicted to be saved: a change has a
+  /// cost, and times vary.
   double least_gain = 0.05;
-  /// What a task would take with `has` threads that took `took` with `had`, as long as nobody has
-  /// measured it. Default: a host task, or one with `threads(n)`, takes the same; any other one
-  /// `took * had / has`, as if all of its threads were of use.
+  /// Predicts what a task would take with `has` threads if it took `took` with `had`, as long as no
+  /// measurement exists. By default a host task, or one with `threads(n)`, takes the same time. Any
+  /// other task takes `took * had / has`, as if all of its threads were of use.
   std::function<double(TaskRecord const& task, double took, int had, int has)> guess = nullptr;
 };
 
-/// Learns what the tasks of a pass take with each number of threads, and says after each pass with
+/// Learns what the tasks of a pass take with each number of threads, and after each pass says with
 /// which ratio the next one should run.
 ///
-/// A ratio is worth what its list schedule takes, with the times that were measured with as many
-/// threads per worker (a moving average), and with a guess where there are none. So it tries what
-/// seems to be better, measures that, and goes back if it is not. Each number of threads is tried
-/// once at most before it has been measured, so it comes to rest. Guesses are made from what tasks
-/// take with one thread: where there is a choice a pass with that comes first.
+/// A ratio is rated by the length of its list schedule. The times are those measured with that many
+/// threads per worker (a moving average), or guesses where there are none. It tries the ratio that
+/// seems better, measures it, and goes back if it is not. Each number of threads is tried at most
+/// once before it has been measured, so the ratio comes to rest. Guesses are made from times with
+/// one thread: if there is a choice, a pass with one thread comes first.
 ///
-/// A pass is known by the labels of its tasks: when they are others than those of the pass before,
-/// all that was measured is forgotten. For one thread at a time.
+/// A pass is known by the labels of its tasks: when they differ from those of the pass before, all
+/// measurements are forgotten. One thread at a time may use it.
 class ThreadFeedback {
  public:
-  /// `threads`: in all. Throws `Error` when there is none.
+  /// `threads`: the total number. Throws `Error` when there is none.
   explicit ThreadFeedback(int threads, ThreadFeedbackOptions options = {});
 
-  /// A pass has run with this ratio, and this is what each of its tasks took. Returns the ratio for
-  /// the next pass. Throws as `analyse` does.
+  /// Reports that a pass has run with this ratio, and what each of its tasks took. Returns the
+  /// ratio for the next pass. Throws as `analyse` does.
   ThreadRatio passed(Graph const& pass, TaskCost const& took, ThreadRatio const& with);
-  /// The same for an idle graph, which gets the new ratio: one pass, one decision. True: another
-  /// one than before.
+  /// Does the same for an idle graph, which gets the new ratio: one pass, one decision. Returns
+  /// true if the ratio has changed.
   bool adapt(TaskGraph& graph, Graph const& pass, TaskCost const& took);
 
   /// How long the newest pass would take with this ratio, by what is known. Throws `Error` before
@@ -102,16 +103,16 @@ class ThreadFeedback {
   std::map<int, std::vector<double>> m_measured;
 };
 
-/// A scheduling policy that leaves all decisions to another one, and measures what tasks of each
-/// label take, without recording. With it clocks are read around each task.
+/// A scheduling policy that leaves all decisions to another one and measures what tasks of each
+/// label take, without recording. It reads clocks around each task.
 class TaskMeter : public ForwardingPolicy {
  public:
   using ForwardingPolicy::ForwardingPolicy;
-  /// What a task of each label has taken on average since the last call, in nanoseconds; 0 where
-  /// none has run. For any thread.
+  /// Returns what a task of each label has taken on average since the last call, in nanoseconds; 0
+  /// if none has run. Any thread may call it.
   [[nodiscard]] virtual TaskCost take() = 0;
 };
-/// `to`: null: the default policy.
+/// Makes a TaskMeter that leaves decisions to `to`; null: to the default policy.
 [[nodiscard]] std::shared_ptr<TaskMeter> make_task_meter(
     std::shared_ptr<SchedulingPolicy> to = nullptr);
 

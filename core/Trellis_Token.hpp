@@ -18,7 +18,7 @@ namespace trellis {
 /// parts are independent of each other, and each conflicts with the whole.
 class Token {
  public:
-  /// Throws `Error` when it has no parts.
+  /// Throws `Error` when `parts` is 0.
   explicit Token(std::string label, std::size_t parts = 1);
 
   [[nodiscard]] std::string const& label() const;
@@ -29,7 +29,7 @@ class Token {
   /// The parts from `first` up to, but not including, `last`.
   [[nodiscard]] Token part(std::size_t first, std::size_t last) const;
 
-  /// A range of addresses that nothing else has, nor will have: one byte for each part.
+  /// A range of addresses that no other resource has or will have: one byte for each part.
   [[nodiscard]] Impl::Area area() const;
   /// The range of addresses of the whole token that this one is a part of.
   [[nodiscard]] Impl::Area whole() const;

@@ -13,8 +13,8 @@
 
 namespace trellis {
 
-/// `TRELLIS_VERSION` of the library that the program runs with. It differs from the macro where the
-/// headers that a program was compiled with are those of another release.
+/// Returns `TRELLIS_VERSION` of the library that the program runs with. It differs from the macro
+/// if the program was compiled with the headers of another release.
 [[nodiscard]] int version() noexcept;
 
 }  // namespace trellis

@@ -9,15 +9,15 @@
 #include <string_view>
 
 /// With this header you take the warnings of a graph (`TaskGraphOptions::warn`, `TRELLIS_WARN=1`)
-/// and do with them what you like, instead of having them on the standard error stream.
+/// and process them yourself, instead of having them on the standard error stream.
 namespace trellis {
 
 /// What looks wrong.
 enum class WarningKind : std::uint8_t {
-  read_unwritten,    ///< a task reads what nobody has written
-  never_read,        ///< a task writes what nobody can read any more
-  overwritten,       ///< two tasks write the same, and nobody reads in between
-  serialising_wait,  ///< a wait() that keeps independent tasks apart, for nothing
+  read_unwritten,    ///< a task reads what no task has written
+  never_read,        ///< a task writes what no task can read any more
+  overwritten,       ///< two tasks write the same, and none reads in between
+  serialising_wait,  ///< a wait() that keeps independent tasks apart without need
   not_captured,      ///< a task declares a View that its functor does not hold
   not_declared,      ///< a functor holds a View that its task does not declare
   not_atomic         ///< a functor holds a plain View that its task is to update atomically
@@ -29,7 +29,7 @@ enum class WarningKind : std::uint8_t {
   return names[static_cast<std::size_t>(kind)];
 }
 
-/// What looks wrong in a program, from its annotations alone.
+/// A finding about a program, from its annotations alone.
 struct Warning {
   WarningKind kind{};
   std::string text;      ///< the whole sentence
@@ -40,9 +40,9 @@ struct Warning {
   std::uint64_t count = 1;
 };
 
-/// Called once for each kind, label and call site, with a count of 1; and when the graph ends, once
-/// more for those that have come again, with the count of all. Calls may come from several threads
-/// at once, but under no lock: it may use the graph. It must not throw.
+/// Called once for each kind, label and call site, with a count of 1. When the graph ends it is
+/// called once more for those that have come again, with the total count. Calls may come from
+/// several threads at once, but under no lock: the handler may use the graph. It must not throw.
 using WarningHandler = std::function<void(Warning const&)>;
 
 }  // namespace trellis

@@ -20,7 +20,7 @@ static_assert(sizeof(void*) != 8 ||
               "what the two lines before are for no longer fits into them");
 #pragma GCC diagnostic pop
 
-/// Without effect where it throws.
+/// Has no effect if it throws.
 void Resource::add(AreaEntry& entry) {
   entries.push_back(&entry);
   if (m_index == nullptr && entries.size() < 2) return;
@@ -60,9 +60,9 @@ std::string name_of(AccessRequest const& request, ResourceInfo const& info) {
 
 AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, TaskId submitted) {
   if (kept() >= m_collect_at && !m_keep_all) {
-    // A program that sweeps over N areas comes back to each after about N tasks: what is much older
-    // is gone. Where each task brings an area of its own nothing ever looks old that way, so for
-    // those that nobody came back to there is another measure.
+    // A program that sweeps over N areas returns to each after about N tasks, so areas that are
+    // much older are no longer in use. If each task brings an area of its own, no area ever looks
+    // old by that measure. So another measure applies to areas that have been used only once.
     TaskId const oldest = oldest_live_task(submitted);
     auto const older_than = [&](TaskId age) {
       return std::min(oldest, submitted > age ? submitted - age : 0);
@@ -98,7 +98,7 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
   return entry;
 }
 
-/// As if the entry had never been linked.
+/// Undoes the links of an entry.
 void AccessTable::unlink(AreaEntry& entry) {
   m_crowd -= crowd_of(entry);
   for (AreaEntry::Overlap const& overlap : entry.overlaps) {
@@ -135,7 +135,7 @@ void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId
   entry.resource = &resource_for(request, self - 1);
 }
 
-/// For one more entry, which is not there yet.
+/// Makes room for one more entry, which does not exist yet.
 void AccessTable::make_room_in_buckets() {
   std::size_t const entries = m_slab.size() + 1;
   if (2 * (entries + m_no_longer) > m_buckets.size())
@@ -147,7 +147,7 @@ std::uint64_t Identity::next() {
   return last.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// An access of task `self` has found this allocation there.
+/// Notes that an access of task `self` has found this allocation.
 void AccessTable::set_identity(Resource& resource, std::uint64_t identity, TaskId self) {
   if (identity < Identity::first_allocation || identity == resource.identity) return;
   if (resource.identity >= Identity::first_allocation)
@@ -194,7 +194,7 @@ void AccessTable::fill_buckets(std::size_t count) {
   if (count == m_buckets.size())
     std::fill(m_buckets.begin(), m_buckets.end(), Bucket{0});
   else
-    m_buckets = decltype(m_buckets)(count, Bucket{0});  // which leaves it as it is where it throws
+    m_buckets = decltype(m_buckets)(count, Bucket{0});  // leaves it unchanged if it throws
   m_mask = count - 1;
   m_no_longer = 0;
   for_each_entry([&](AreaEntry& entry) {
@@ -218,8 +218,8 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
     return other->begin == info.begin && other->end == info.end;
   };
   if (is_allocation && !m_keep_all && !std::all_of(found.begin(), found.end(), is_exact)) {
-    // Two allocations cannot share addresses: what was here has been freed, or is a part met
-    // before. Forget what no task in flight uses.
+    // Two allocations cannot share addresses: what was here has been freed, or is a part that was
+    // accessed before. Forget what no task in flight uses.
     TaskId const oldest = oldest_live_task(submitted);
     Vector<AreaEntry*> gone;
     for (Resource const* other : found)
@@ -238,7 +238,7 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
     return resource;
   }
 
-  // The largest takes in the others and the new range.
+  // The resource with the most entries absorbs the others and the new range.
   Resource& resource = **std::max_element(
       found.begin(), found.end(),
       [](Resource const* a, Resource const* b) { return a->entries.size() < b->entries.size(); });
@@ -269,7 +269,7 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
   return resource;
 }
 
-/// In order of address.
+/// Returns the resources that share addresses with this one, in order of address.
 Vector<Resource*> AccessTable::sharing_addresses(ResourceInfo const& info) {
   Vector<Resource*> found;
   auto next = m_resources.upper_bound(info.begin);
@@ -290,7 +290,7 @@ TaskId AccessTable::oldest_live_task(TaskId submitted) const {
 
 bool AccessTable::can_be_forgotten(AreaEntry const& entry, TaskId before) const {
   if (entry.last_used >= before) return false;
-  // A failure that has not been reported yet still cancels whoever comes to this area.
+  // A failure that has not been reported yet still cancels tasks that come to this area.
   auto const poisons = [&](LiveAccess const& access) {
     return access.id >= entry.resource->since && m_failures.poisons(access.id) != nullptr;
   };
@@ -384,7 +384,7 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
   collect(entry);
   for (AreaEntry::Overlap const& each : entry.overlaps) collect(*each.entry());
 
-  // Newest first, so that whoever may lie between an access and the new one has been looked at
+  // Newest first: accesses that may lie between a loose access and the new one have been checked
   // before.
   std::sort(found.begin(), found.end(),
             [](auto const* a, auto const* b) { return a->who.id > b->who.id; });
@@ -407,8 +407,8 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
   for (TaskId const id : m_let_go)
     if (!m_before.contains(id)) order_after({nullptr, id});
 
-  // Whoever conflicts with what is dropped conflicts with the new access, too, which is ordered
-  // after it.
+  // An access that conflicts with a dropped one conflicts with the new access, too, which is
+  // ordered after the dropped one.
   auto const drop = [&](AreaEntry& other) {
     std::erase_if(other.loose, [&](AreaEntry::Loose const& loose) {
       return loose.who.id != self && manner.depends_on(loose.manner()) &&
@@ -433,8 +433,7 @@ void AccessTable::drop_loose(bool all) {
 
 void AccessTable::enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
                                      FunctionRef<bool(LiveAccess)> order_after) {
-  // Where there may be loose accesses every task pays for it, so now and then it is asked whether
-  // there are.
+  // While there may be loose accesses every task pays for it, so from time to time this is checked.
   if (++m_entered_beside_loose > std::max<std::size_t>(256, m_slab.size())) drop_loose();
   begin_path();
   enter_groups(entry, mode, task, id, [&](LiveAccess before) { return note(before, order_after); });
@@ -472,7 +471,7 @@ void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& r
 void AccessTable::take_out(AreaEntry& entry, TaskId id) {
   m_any_loose = true;
   for (SmallVector<LiveAccess, 1>* group : {&entry.current, &entry.previous}) {
-    if (m_keep_all) {  // what comes later is still behind what was there before the task
+    if (m_keep_all) {  // what comes later is still ordered after what was there before the task
       for (LiveAccess& access : *group)
         if (access.id == id) access.task = nullptr;
     } else {
@@ -496,7 +495,7 @@ void AccessTable::compact(SmallVector<LiveAccess, 1>& group, TaskId since) const
     failed_kept = true;
     return false;
   });
-  // Leave room, so that a group that stays large is not compacted for each new member.
+  // Leave room, so that a group that remains large is not compacted for each new member.
   if (2 * group.size() > group.capacity())
     group.reserve(std::max<std::size_t>(8, 2 * group.capacity()));
 }

@@ -36,8 +36,8 @@ class FailureLog;
 
 struct AreaEntry;
 
-/// An allocation (or a Token): the areas of it that have been accessed. Areas are absolute
-/// addresses, so two resources never conflict and a View that aliases part of an allocation falls
+/// An allocation (or a Token) and those of its areas that have been accessed. Areas are absolute
+/// addresses, so two resources never conflict, and a View that aliases part of an allocation falls
 /// into its resource.
 class Resource {
  public:
@@ -45,10 +45,10 @@ class Resource {
       : label(std::move(name)), begin(first), end(past) {}
 
   void add(AreaEntry& entry);
-  /// Forgets those whose `resource` is null. (`remove_from_index` has been called for them.)
+  /// Forgets entries whose `resource` is null, after `remove_from_index` was called for them.
   void drop_gone();
   void remove_from_index(AreaEntry& entry);
-  /// Calls f(entry) for a superset of those that overlap `area`.
+  /// Calls f(entry) for a superset of the entries that overlap `area`.
   template <class F>
   void for_each_candidate(Area const& area, F&& f) const {
     if (m_index != nullptr)
@@ -62,36 +62,38 @@ class Resource {
   std::uintptr_t end;
   ViewShape shape{};                          ///< of the View with the most dimensions
   std::uint64_t identity = Identity::within;  ///< of the allocation, as far as it is known
-  /// Failures of tasks before this one were in an allocation that had the addresses before.
+  /// Failures of tasks before this one belong to an earlier allocation at the same addresses.
   TaskId since = 0;
   /// It is not known whether tasks before this one accessed the same allocation.
   TaskId unknown_before = 0;
-  std::uint64_t looked_at_in = 0;  ///< number of the pass that has looked at `identity` last
+  std::uint64_t looked_at_in = 0;  ///< number of the pass that was the last to look at `identity`
   SmallVector<AreaEntry*, 1> entries;
 
  private:
-  /// Of all entries, from the second one on: most allocations are accessed as a whole only.
+  /// Holds all entries, once there are two: most allocations are accessed only as a whole.
   std::unique_ptr<AreaIndex> m_index;
 };
 
-/// Which of the failures of tasks before it an access inherits. Those from before `since` have
-/// ended with their allocation. Of those from before `unknown_before` that is not known. Their
-/// memory must have stayed until the program knew that the task was complete, so they count until
-/// the program has waited for the task.
+/// Tells which failures of earlier tasks an access inherits. Failures from before `since` ended
+/// with their allocation. For failures from before `unknown_before` it is unknown whether they did.
+/// Their memory must have been there until the program knew that the task was complete. So they
+/// count until the program has waited for the task.
 ///
-/// A task from before `since` may still be live: its body is destroyed, and with that the last
-/// reference to the allocation gone, before its successors are triggered. What it did happens before
-/// the new allocation, by the count of references and the allocator, so nothing is ordered after it.
+/// A task from before `since` may still be live. Its body is destroyed, and with that the last
+/// reference to the allocation is gone, before its successors are triggered. What the task did
+/// happens before the new allocation, by the reference count and the allocator, so nothing is
+/// ordered after it.
 struct Heard {
   TaskId since = 0;
   TaskId unknown_before = 0;
   [[nodiscard]] bool has_ended(TaskId before) const { return before < since; }
 };
 
-/// An area of it for messages, as `name_of` says what is asked for. Under the lock of its region.
+/// The name of an area for messages, like `name_of` of a request. The caller holds the lock of its
+/// region.
 [[nodiscard]] std::string name_of(Area const& area, Resource const& resource);
 
-/// Is an access in one mode dependent on one in the other? As the matrix says, whose rows lie in a
+/// True if an access in one mode depends on an access in the other. The rows of the matrix lie in a
 /// single word here.
 [[nodiscard]] inline bool conflict(Mode a, Mode b) {
   constexpr std::size_t row = 8;
@@ -107,7 +109,7 @@ struct Heard {
 }
 
 /// A task that accesses an area. The task is done when its `live_id` is no longer `id`. `task` is
-/// null in place of one that has demoted its accesses; that is only kept for the record.
+/// null if the task has demoted its accesses; such an access is only kept for the record.
 struct LiveAccess {
   Task* task;
   TaskId id;
@@ -116,39 +118,39 @@ struct LiveAccess {
 /// The accesses to exactly one area, in two groups of one mode each.
 ///
 /// INVARIANT. Members of a group are independent of each other (readers; atomic adds; or a single
-/// writer). Each member of `current` depends on each member of `previous`, and what was before
-/// `previous` is behind it. A new access that conflicts with `current` need only be ordered after
-/// `current`; one that does not has the same mode (two different modes always conflict), so it
-/// joins `current` and is ordered after `previous`. The same holds for a new access to another,
-/// overlapping area: what both share is ordered within this area.
+/// writer). Each member of `current` depends on each member of `previous`, and is ordered after
+/// everything before `previous`. A new access that conflicts with `current` need only be ordered
+/// after `current`. One that does not has the same mode, as two different modes always conflict. So
+/// it joins `current` and is ordered after `previous`. This also holds for a new access to another,
+/// overlapping area: what both areas share is ordered within this one.
 ///
-/// A new member of `current` takes the place of those that it is behind itself. They are known
-/// where the group is `followed`: all its members have an access W behind them that conflicts with
-/// the group and overlaps its area in part (else it would have ended the group). Whoever joins the
-/// group conflicts with W as its members do, so it is behind W, and behind them. Without that a
-/// tile that is read with its halo, and written by others in parts, would have a reader of each
-/// step that is in flight, and each new writer an edge to all of them. Nor need who writes the area
-/// of a group that is followed be ordered after its members: it conflicts with W. Should W give up
-/// what the two share: if it is pending, Relink enters anew whoever was before it; if it runs, all
-/// of these are complete, and none has failed.
+/// A new member of `current` replaces the members that it is ordered after. They are known if the
+/// group is `followed`: an access W after all its members conflicts with the group and overlaps its
+/// area in part. (If it covered the area, it would have ended the group.) An access that joins the
+/// group conflicts with W as the members do, so it is ordered after W, and thus after them. Without
+/// this rule, consider a tile that is read with its halo, and written by other tasks in parts. It
+/// would have a reader of each step in flight, and each new writer would get an edge to all of
+/// them. A write to the area of a followed group needs no edge to its members either, as it
+/// conflicts with W. W may give up what the two share. If W is pending, Relink enters the accesses
+/// before W anew; if W runs, all of these are complete, and none has failed.
 ///
-/// That does not hold for states of the user's, nor for a task that has demoted its accesses: those
-/// are `loose`, and compared with each new access one by one.
+/// This does not hold for user-defined states, nor for a task that has demoted its accesses. Those
+/// accesses are `loose`, and each new access is compared with them one by one.
 ///
-/// A program may have a hundred thousand areas, which are then in no cache: what counts is how many
-/// lines are touched. An access to an area touches three lines of its entry, and one of each entry
-/// that overlaps it. (Where a line ends is checked in the source file.)
+/// A program may have a hundred thousand areas, which are then in no cache, so the number of cache
+/// lines touched counts. An access to an area touches three lines of its entry, and one line of
+/// each entry that overlaps it. (The source file checks where a line ends.)
 struct alignas(64) AreaEntry {
-  // First line: what is asked of an area that overlaps one that is accessed.
+  // First line: read for an area that overlaps an accessed one.
   SmallVector<LiveAccess, 1> current;
   SmallVector<LiveAccess, 1> previous;
   TaskId last_used = 0;
   std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   Mode mode = Mode::none;        ///< of `current`
   bool reused = false;           ///< has been used by more than one task
-  bool followed = false;         ///< `current` is; whoever joins it ends that
+  bool followed = false;         ///< `current` is, until an access joins it
 
-  // Second line: what is asked of an area that is accessed.
+  // Second line: read for an area that is accessed.
   AreaEntry* follower = nullptr;  ///< see AccessTable::expected
   Resource* resource = nullptr;
   /// Another entry whose area shares a byte with this one.
@@ -160,7 +162,7 @@ struct alignas(64) AreaEntry {
     [[nodiscard]] AreaEntry* entry() const {
       return reinterpret_cast<AreaEntry*>(m_bits & ~std::uintptr_t{1});
     }
-    /// By the area of the entry that this belongs to.
+    /// True if the area of the entry that owns this covers the other one.
     [[nodiscard]] bool covered() const { return (m_bits & 1) != 0; }
 
    private:
@@ -180,26 +182,26 @@ struct alignas(64) AreaEntry {
     LiveAccess who;
     Mode mode;
     StatePtr state;
-    /// A later task that was ordered after this access, or 0. Demotion ends that only when the two
-    /// no longer conflict, and then the access is entered anew.
+    /// A later task that was ordered after this access, or 0. Demotion ends that order only when
+    /// the two no longer conflict, and then the access is entered anew.
     TaskId behind = 0;
     [[nodiscard]] Manner manner() const { return {mode, state.get()}; }
   };
 };
 
-/// A table forgets nothing while it keeps less than this, in entries (of 320 bytes): 40 MB, which a
+/// A table forgets nothing while it keeps fewer entries (of 320 bytes) than this: 40 MB, which a
 /// mesh of ten thousand tiles with halos on all sides needs. Tests set it.
 inline std::atomic<std::size_t> table_kept = std::size_t{1} << 17;
 
-/// Derives dependencies from accesses. Used by one thread at a time, under the lock of its region.
+/// Derives dependencies from accesses. One thread at a time uses it, under the lock of its region.
 ///
-/// An access to an area met before costs one hash look-up, the members of its groups, and those of
-/// the overlapping areas, which are known from the first time. A new area asks the resource's index
-/// for its neighbours. Entries that have not been used for long are forgotten, so memory follows
-/// the program's working set.
+/// An access to a known area costs one hash look-up and a visit to the members of its groups. It
+/// also visits the groups of overlapping areas, which are known from the first access. A new area
+/// asks the resource's index for its neighbours. Entries that have not been used for long are
+/// forgotten, so memory follows the program's working set.
 class AccessTable {
  public:
-  /// `keep_all`: finished tasks stay in the table, so that the edges do not depend on timing
+  /// `keep_all`: finished tasks remain in the table, so that the edges do not depend on timing
   /// (recording).
   AccessTable(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
       : m_tasks(tasks), m_failures(failures), m_keep_all(keep_all), m_buckets(64), m_mask(63) {}
@@ -208,7 +210,7 @@ class AccessTable {
   ~AccessTable() { forget_all(); }
   [[nodiscard]] bool keeps_all() const { return m_keep_all; }
 
-  /// The entry for an area; made when it is new. `submitted`: number of the newest task.
+  /// Returns the entry for an area, and makes it if it is new. `submitted`: id of the newest task.
   AreaEntry& find_or_make(AccessRequest const& request, TaskId submitted) {
     return find_or_make(request, request.area.hash(), submitted);
   }
@@ -218,19 +220,19 @@ class AccessTable {
     use(*entry, submitted);
     return *entry;
   }
-  /// The entry for an area, if there is one.
   [[nodiscard]] AreaEntry const* find(Area const& area, std::uint64_t hash) const {
     return look_up(area, hash);
   }
-  /// Where there are many areas each look-up misses the caches, first the bucket, then the entry.
-  /// What follows is for that; where it does not, it costs more than it saves. (256 entries take
-  /// 80 KB.)
+  /// With many areas each look-up misses the caches, first for the bucket, then for the entry. The
+  /// functions below avoid that; with few areas they cost more than they save. (256 entries take 80
+  /// KB.)
   [[nodiscard]] bool misses_caches() const { return m_slab.size() > 256; }
-  /// A program comes to its areas in the same order time and again. Who follows a task of a sweep
-  /// goes, with each of its accesses, one tile further. So each entry knows the one that the next
-  /// task had in the same place of its list of accesses, its follower, which is fetched a whole
-  /// task ahead. Access `k` of a task is to the follower of what the task before had there, or else
-  /// it is looked for: this is found without its hash and without a bucket, and used.
+  /// A program returns to its areas in the same order time and again. The next task of a sweep
+  /// moves each of its accesses one tile further. So each entry knows its follower: the entry that
+  /// the next task had in the same place of its list of accesses. The follower is fetched a whole
+  /// task ahead. If access `k` of a task is the follower of the previous task's access `k`, this
+  /// finds it without its hash and without a bucket, and marks it as used. Otherwise it returns
+  /// null.
   [[nodiscard]] AreaEntry* expected(std::size_t k, Area const& area, TaskId submitted) {
     AreaEntry* const before = k < trail_length ? m_trail[k] : nullptr;
     AreaEntry* const entry = before != nullptr ? before->follower : nullptr;
@@ -238,36 +240,35 @@ class AccessTable {
     use(*entry, submitted);
     return entry;
   }
-  /// Access `k` of a task is this one.
   void follow(std::size_t k, AreaEntry& entry) {
     if (k >= trail_length) return;
     AreaEntry* const before = std::exchange(m_trail[k], &entry);
     if (before != nullptr && before->follower != &entry) before->follower = &entry;
     if (entry.follower != nullptr) prefetch(*entry.follower);
   }
-  /// For those that are not expected, for all accesses of a task at once: first the one, then the
-  /// other.
+  /// Prefetches what is not expected, for all accesses of a task at once: first the buckets, then
+  /// the entries.
   void prefetch_bucket(std::uint64_t hash) const { prefetch_to_read(&m_buckets[hash & m_mask]); }
   void prefetch_entry(std::uint64_t hash) const {
     for_each_like(hash, [&](AreaEntry& first) { return prefetch(first), true; });
   }
 
   /// Enters an access of `task` and calls `order_after(LiveAccess)` for each access that it depends
-  /// on. That returns false when the other task is done and nobody need ever hear of it again.
+  /// on. That call returns false when the other task is done and is never needed again.
   template <class OrderAfter>
   void enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
-  /// The same where there may be loose accesses. Not inlined, so that others do not pay for its
-  /// size.
+  /// Does the same if there may be loose accesses. It is not inlined, so that other calls do not
+  /// pay for its size.
   void enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
                           FunctionRef<bool(LiveAccess)> order_after);
-  /// The same for a state of the user's.
+  /// Does the same for a user-defined state.
   void enter(AreaEntry& entry, StatePtr const& state, Task& task, TaskId id,
              FunctionRef<bool(LiveAccess)> order_after);
-  /// An allocation may have been freed and another one made at its address; then the new one's
-  /// label counts. Not while a task other than `self` uses the area: then the allocation is the old
-  /// one.
+  /// An allocation may have been freed and another one made at its address; then the label of the
+  /// new one counts. This does not apply while a task other than `self` uses the area, as the
+  /// allocation is then the old one.
   ///
-  /// What tells it from others is treated likewise; with that its label is known, too.
+  /// The identity of the allocation is updated likewise; a known identity implies the label.
   void check_label(AreaEntry& entry, AccessRequest const& request, TaskId self) {
     std::uint64_t const identity = request.identity();
     if (identity >= Identity::first_allocation) {
@@ -278,37 +279,35 @@ class AccessTable {
         !request.ops->may_have_label(request.subject, entry.resource->label))
       relabel(entry, request, self);
   }
-  /// After that.
+  /// Call this after `check_label`.
   [[nodiscard]] static Heard heard(AreaEntry const& entry, AccessRequest const& request);
-  /// Throws when the state of a request disagrees with one that is there.
+  /// Throws when the state of a request disagrees with one in the table.
   void check_symmetric(AreaEntry const& entry, AccessRequest const& request) const;
 
-  /// The task has demoted: from now on it is compared one by one. Takes it out of an entry; then
+  /// Removes a task that has demoted from an entry. From now on the task is compared one by one:
   /// each access that it still has is put in as a loose one.
   void take_out(AreaEntry& entry, TaskId id);
-  /// `behind`: as in AreaEntry::Loose.
+  /// `behind` is as in AreaEntry::Loose.
   static void put_in(AreaEntry& entry, Manner manner, StatePtr const& state, Task& task, TaskId id,
                      TaskId behind) {
     entry.loose.push_back({{&task, id}, manner.mode, state, behind});
   }
-  /// Drops those that are done, as far as nobody need hear of them.
   void drop_gone(Vector<LiveAccess>& tasks) const {
     std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
   }
-  /// A task that is not done and accesses something of this area, for one that is of another graph;
-  /// its `task` is null where there is none. No access is entered.
+  /// Returns a task that is not done and accesses a part of this area, for a task of another graph.
+  /// Its `task` is null if there is none. No access is entered.
   [[nodiscard]] LiveAccess find_live(Area const& area) const;
-  /// No area has been accessed.
   [[nodiscard]] bool empty() const { return m_slab.size() == 0; }
   [[nodiscard]] bool is_small() const { return m_buckets.size() <= 256 && m_patience.is_new(); }
-  /// As it was when it was made. Requires that all tasks are done.
+  /// Restores the initial state. Requires that all tasks are done.
   void clear() {
     if (!empty()) forget_all();
     m_any_loose = false;
     m_entered_beside_loose = 0;
     m_collect_at = table_kept;
   }
-  /// Drops the loose accesses of tasks that are done, as far as nobody need hear of them; or all.
+  /// Drops the loose accesses of tasks that are done and no longer needed, or all.
   void drop_loose(bool all = false);
 
  private:
@@ -350,26 +349,26 @@ class AccessTable {
     m_before.insert(before.id);
     return order_after(before);
   }
-  /// Orders a new access after the loose ones that conflict with it, of this and of overlapping
-  /// entries, as far as no path is known to lead through another one; then drops what the new one
-  /// covers.
+  /// Orders a new access after the loose accesses that conflict with it, of this and of overlapping
+  /// entries. It omits those to which a path through another task is known. Then it drops what the
+  /// new access covers.
   void order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
                           FunctionRef<bool(LiveAccess)> order_after);
-  /// Done, and nobody need ever hear of it again.
+  /// True if the task is done and never needed again.
   [[nodiscard]] bool is_gone(LiveAccess const& access) const;
-  /// Drops members that are done. Of those that failed one is kept: it stands for all.
+  /// Drops members that are done. It keeps one of the failed members, which stands for all of them.
   void compact(SmallVector<LiveAccess, 1>& group, TaskId since) const;
 
-  /// The address of an entry, whose last bits are 0, and there some of its hash, so that hardly any
-  /// entry is touched but the one that is looked for; 0: there is none.
+  /// The address of an entry, whose last bits are 0, with some bits of its hash there. So hardly
+  /// any entry is touched except the one looked for. 0: there is no entry.
   using Bucket = std::uintptr_t;
   static constexpr Bucket tag_bits = alignof(AreaEntry) - 1;
-  static constexpr Bucket no_longer = 1;     ///< there was one, so those behind are to be looked at
+  static constexpr Bucket no_longer = 1;     ///< a removed one, so those behind count
   static constexpr Bucket in_every_tag = 2;  ///< so that no tag looks like `no_longer`
   [[nodiscard]] static Bucket tag_of(std::uint64_t hash) {
     return (static_cast<Bucket>(hash >> 58) & tag_bits) | in_every_tag;
   }
-  /// Calls `is_it(entry)` for those that may have this hash, until it returns true.
+  /// Calls `is_it(entry)` for entries that may have this hash, until it returns true.
   template <class IsIt>
   void for_each_like(std::uint64_t hash, IsIt&& is_it) const {
     Bucket const tag = tag_of(hash);
@@ -398,25 +397,25 @@ class AccessTable {
   void put_into_bucket(AreaEntry& entry, std::uint64_t hash);
   void take_out_of_bucket(AreaEntry const& entry);
   void make_room_in_buckets();
-  /// All entries, into this many buckets.
   void fill_buckets(std::size_t count);
-  /// Entries that there are.
+  /// Calls f(entry) for each entry in use.
   template <class F>
   void for_each_entry(F&& f) {
     m_slab.for_each([&](AreaEntry& entry) {
       if (entry.resource != nullptr) f(entry);
     });
   }
-  /// Its last use is before `before`, and no failure waits there for who comes next.
+  /// True if its last use is before `before`, and it holds no failure that still cancels later
+  /// tasks.
   [[nodiscard]] bool can_be_forgotten(AreaEntry const& entry, TaskId before) const;
-  /// Forgets the entries last used before `before`, and of those that were used only once the ones
-  /// from before `before_once`.
+  /// Forgets entries last used before `before`. Entries that were used only once are forgotten if
+  /// that was before `before_once`.
   void forget_older(TaskId before, TaskId before_once);
-  /// Forgets these, and then resources that have no entry left.
+  /// Forgets these entries, and then resources that have no entry left.
   void forget(Vector<AreaEntry*> const& gone);
-  /// What it keeps, in entries. A resource takes about as much as one. Entries that many others
-  /// overlap count for more: areas at random, which nobody comes back to, are then a few thousand,
-  /// as each access looks at all that overlap its area.
+  /// How much it keeps, in entries. A resource takes about as much as an entry. Entries that many
+  /// others overlap count for more, as each access looks at all that overlap its area. So of random
+  /// areas that are never used again only a few thousand are kept.
   [[nodiscard]] std::size_t kept() const {
     return m_slab.size() + m_resources.size() + m_crowd / few_overlaps;
   }
@@ -431,11 +430,12 @@ class AccessTable {
   TaskSlab& m_tasks;
   FailureLog const& m_failures;
   bool m_keep_all;
-  bool m_any_loose = false;  ///< may there be a loose access?
+  bool m_any_loose = false;  ///< true if there may be a loose access
   std::size_t m_entered_beside_loose = 0;
-  // Scratch of one entering: tasks with a path to the one that enters; those that it would have one
-  // from, had they not given up what the two had in common, which says nothing of who is before
-  // these; and which of them are to be recorded, unless there turns out to be a path.
+  // Scratch data of one entering. `m_before`: tasks with a path to the entering task.
+  // `m_demoted_before`: tasks that would have one, had they not given up what the two had in
+  // common; this says nothing about the tasks before them. `m_let_go`: those of the latter that are
+  // to be recorded, unless a path is found.
   HashSet<TaskId> m_before;
   HashSet<TaskId> m_demoted_before;
   Vector<TaskId> m_let_go;
@@ -447,7 +447,7 @@ class AccessTable {
   std::size_t m_crowd = 0;      ///< overlaps, without the first few of each entry
   static constexpr std::size_t trail_length = 8;
   AreaEntry* m_trail[trail_length] =
-      {};  ///< what the newest tasks had, by place; none is forgotten
+      {};  ///< entries of the newest tasks, by place; none is forgotten
   Patience m_patience;
   std::size_t m_collect_at = table_kept;      ///< of `kept`
   Map<std::uintptr_t, Resource> m_resources;  ///< by begin; disjoint
@@ -455,7 +455,7 @@ class AccessTable {
 
 // -------------------------------------------------------------------------------------------------
 
-// By id, not by address: a member may be a finished task whose memory the new one has now.
+// By id, not by address: a member may be a finished task whose memory the new task now uses.
 template <class OrderAfter>
 inline void AccessTable::visit(SmallVector<LiveAccess, 1>& group, TaskId self,
                                OrderAfter&& order_after) const {
@@ -502,35 +502,35 @@ template <class OrderAfter>
                                                              Task& task, TaskId id,
                                                              OrderAfter&& order_after) {
   bool const writes = mode == Mode::write || mode == Mode::read_write;
-  // What is inlined once, for the own groups, is called from here.
+  // The inlined code for the own groups calls this.
   ByCall<std::remove_reference_t<OrderAfter>> const by_call{order_after};
   entry.last_used = id;
   for (AreaEntry::Overlap const overlap : entry.overlaps) {
     AreaEntry& other = *overlap.entry();
     if (other.current.empty()) continue;
-    if (!conflict(mode, other.mode)) {  // as most halos, which read
+    if (!conflict(mode, other.mode)) {  // most halos, which read
       if (!other.previous.empty()) visit(other.previous, id, by_call);
       continue;
     }
     visit(other.current, id, by_call);
     other.followed = true;
     if (writes && overlap.covered()) {
-      // Whoever conflicts with what was there conflicts with this write, too.
+      // An access that conflicts with what was there conflicts with this write, too.
       other.current.clear();
       other.previous.clear();
       other.mode = Mode::none;
     }
   }
-  // A write conflicts with whatever follows the group, and is behind that.
+  // A write conflicts with every access that follows the group, and is ordered after it.
   bool const is_behind = entry.followed && writes && !m_keep_all;
   if (!is_behind) order_behind(entry, mode, id, order_after);
   if (mode == entry.mode && !writes) {
-    // Of exclusive accesses that meet in a group Exclusion knows more; the record keeps all.
+    // Exclusion knows more about exclusive accesses that meet in a group; the record keeps all.
     if (entry.followed && mode != Mode::exclusive && !m_keep_all) entry.current.clear();
     if (entry.current.size() == entry.current.capacity())
       compact(entry.current, entry.resource->since);
   } else {
-    if (writes) {  // no access joins a write, so nobody will ask
+    if (writes) {  // no access joins a write, so these are not needed again
       entry.previous.clear();
       entry.current.clear();
     } else {
@@ -543,9 +543,10 @@ template <class OrderAfter>
   entry.current.push_back({&task, id});
 }
 
-/// Do accesses of the two make them dependent on each other? Requires that these do not change.
+/// True if accesses of the two make them dependent on each other. Requires that these do not
+/// change.
 [[nodiscard]] bool conflict(Task const& a, Task const& b);
-/// Does one access of the first make them dependent?
+/// True if this access of the first task makes them dependent.
 [[nodiscard]] bool conflict(Task const& a, TaskAccess const& access, Task const& b);
 
 }  // namespace trellis::Impl

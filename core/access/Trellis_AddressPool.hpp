@@ -9,16 +9,17 @@
 namespace trellis::Impl {
 
 /// Addresses that no memory can have, for resources that are no memory. Processors map up to 57
-/// bits of them, and areas take those below 2^62.
+/// bits of address, and areas need addresses below 2^62.
 ///
 /// A range is an identity: the access tables of graphs remember it after its resource is gone, with
-/// the failures of the tasks that have used it. So it is not given out again. Huge ranges are, when
-/// there are no others left, the one first that has been unused for longest.
+/// the failures of the tasks that have used it. So it is not given out again. Huge ranges are the
+/// exception: when no others are left, they are reused, the one that has been unused for longest
+/// first.
 class AddressPool {
  public:
   static AddressPool& get();
 
-  /// 0: there are none left.
+  /// Returns 0 if there are none left.
   [[nodiscard]] std::uint64_t take(std::uint64_t bytes);
   void give_back(std::uint64_t begin, std::uint64_t bytes);
 

@@ -11,9 +11,9 @@
 
 namespace trellis::Impl {
 
-/// An access state of a type that the user brought, as the engine sees it. States of two types know
-/// nothing of each other, so they count as dependent, and neither as the superset of the other. The
-/// user's functions are called under the lock of a region; they may not throw.
+/// An access state of a user's type, as the engine sees it. States of two types know nothing of
+/// each other. So they count as dependent, and neither as a superset of the other. The user's
+/// functions are called under the lock of a region and must not throw.
 class AnyState {
  public:
   virtual ~AnyState() = default;
@@ -21,7 +21,7 @@ class AnyState {
   [[nodiscard]] virtual bool depends_on(AnyState const& other) const noexcept = 0;
   [[nodiscard]] virtual bool excludes(AnyState const& other) const noexcept = 0;
   [[nodiscard]] virtual bool covers(AnyState const& other) const noexcept = 0;
-  /// The two disagree on whether they depend on each other (or exclude each other).
+  /// True if the two disagree on whether they depend on (or exclude) each other.
   [[nodiscard]] virtual bool disagrees_with(AnyState const& other) const noexcept = 0;
   [[nodiscard]] virtual bool can_exclude() const noexcept = 0;
   [[nodiscard]] virtual std::string text() const = 0;
@@ -61,8 +61,8 @@ class StateOf final : public AnyState {
   A m_state;
 };
 
-/// How a task touches an area: a built-in mode, or a state of the user's. With a state `mode` is
-/// `write`: built-in modes know nothing of it, so it depends on all of them.
+/// How a task touches an area: a built-in mode, or a user's state. With a state `mode` is `write`:
+/// built-in modes know nothing of the state, so it depends on all of them.
 struct Manner {
   Mode mode = Mode::none;
   AnyState const* state = nullptr;
@@ -75,8 +75,8 @@ struct Manner {
     if (state != nullptr && other.state != nullptr) return state->excludes(*other.state);
     return MatrixAccess<IOMatrix>(mode).excludes(other.mode);
   }
-  /// True when a task that holds this may go on with `other`. What conflicts with everything covers
-  /// any state.
+  /// True when a task that holds this may go on with `other`. A mode that conflicts with everything
+  /// covers any state.
   [[nodiscard]] bool covers(Manner const& other) const noexcept {
     if (other.mode == Mode::none) return true;
     if (state != nullptr) return other.state != nullptr && state->covers(*other.state);

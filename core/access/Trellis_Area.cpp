@@ -26,8 +26,8 @@ Area Area::strided(void const* first_element, std::uint64_t element_bytes, int r
     sorted[at] = {stride, extents[k]};
   }
 
-  // From the inside out, each dimension melts into the run, or into the one inside it, where that
-  // changes no byte.
+  // From the inside out, merge each dimension into the run, or into the one inside it, if that
+  // leaves the bytes unchanged.
   std::uint64_t run = element_bytes;
   std::uint64_t end = element_bytes;
   int kept = 0;
@@ -63,10 +63,11 @@ namespace {
 
 std::atomic<std::uint64_t> exhausted{0};
 
-/// Is low <= (a * t) mod m <= high for some 0 <= t <= last? Requires a, m > 0, 0 < low <= high < m,
-/// and that a * last does not overflow. Euclid's algorithm: with a <= m / 2 (else mirrored), either
-/// a multiple of a below m is in the interval, or the interval is shorter than a and the question
-/// is which wrap around m is the first to lead into it: the same question with the modulus a.
+/// True if low <= (a * t) mod m <= high for some 0 <= t <= last. Requires a, m > 0, 0 < low <= high
+/// < m, and that a * last does not overflow. This is Euclid's algorithm, with a <= m / 2 (else
+/// mirrored). Either a multiple of a below m is in the interval, or the interval is shorter than a.
+/// Then the question is which wrap around m is the first to lead into it: the same question with
+/// the modulus a.
 bool multiple_in(std::int64_t a, std::int64_t m, std::int64_t low, std::int64_t high,
                  std::int64_t last) noexcept {
   for (;;) {
@@ -86,7 +87,7 @@ bool multiple_in(std::int64_t a, std::int64_t m, std::int64_t low, std::int64_t 
   }
 }
 
-/// Is the sum of stride[k] * z[k] in [low, high] for some integers 0 <= z[k] <= bound[k]?
+/// Tells if the sum of stride[k] * z[k] is in [low, high] for some integers 0 <= z[k] <= bound[k].
 struct Sum {
   int count = 0;  // strides descend strictly
   std::int64_t stride[2 * Area::max_rank];
@@ -131,7 +132,7 @@ struct Sum {
     if (++steps == 32) find_gcds();
     if (high % gcd[k] > window) return false;
 
-    // The values of z[k] that leave something the other terms can reach, the largest first.
+    // The values of z[k] that leave a rest which the other terms can reach, the largest first.
     std::int64_t const rest = reach[k + 1];
     std::int64_t const z = std::min(high / s, bound[k]);
     low -= s * z;
@@ -144,8 +145,8 @@ struct Sum {
       return false;
     }
 
-    // One term is left: is there a multiple of t in one of the windows? It need not be looked for
-    // between 0 and rest: each window reaches into that interval, whose ends are multiples of t.
+    // One term is left: is a multiple of t in one of the windows? Multiples between 0 and rest need
+    // no search: each window reaches into that interval, whose ends are multiples of t.
     std::int64_t const more = std::min(z, (rest - low) / s);
     std::int64_t const t = stride[k + 1];
     std::int64_t const off = high % t;
@@ -165,8 +166,8 @@ struct Lattice {
 
 // A byte is shared when a.begin + sum a_k x_k + u = b.begin + sum b_k y_k + v with every index in
 // its extent and 0 <= u < a.run, 0 <= v < b.run. Count y from its last value down (y = extent - 1 -
-// y'): all signs become plus, sum a_k x_k + sum b_k y'_k  =  (b.end - b.run - a.begin) + v - u,
-// where v - u takes every value of [1 - a.run, b.run - 1], and terms of equal stride are one term
+// y'). Then all signs become plus, sum a_k x_k + sum b_k y'_k  =  (b.end - b.run - a.begin) + v -
+// u, where v - u takes every value of [1 - a.run, b.run - 1]. Terms of equal stride are one term
 // whose bound is the sum of theirs. So the two overlap exactly when such a sum lies in an interval.
 bool share_a_byte(Lattice const& a, Lattice const& b) noexcept {
   Sum sum;
@@ -201,9 +202,9 @@ bool overlaps_strided(Area const& a, Area const& b) noexcept {
   return share_a_byte(lattice(a), lattice(b));
 }
 
-// What a nested lattice leaves out of its span is a union of lattices, one per dimension: the holes
-// between neighbours in it. So inner is contained when its span is (the caller has seen to that)
-// and it meets no hole.
+// The gaps in the span of a nested lattice are a union of lattices, one per dimension: the holes
+// between neighbours in that dimension. So `inner` is contained when its span is (which the caller
+// has checked) and it meets no hole.
 bool contains_strided(Area const& outer, Area const& inner) noexcept {
   if (outer == inner) return true;
   Area::Dimension dimensions[Area::max_rank];
@@ -223,9 +224,9 @@ bool contains_strided(Area const& outer, Area const& inner) noexcept {
   return true;
 }
 
-// Two indices that share an element differ. Take the largest stride along which they do. The
-// element of the smaller index is among those of the inner directions alone. The element of the
-// other one is among the same, moved by 1 to extent - 1 such strides. So two areas are compared for
+// Take two different indices that share an element, and the largest stride along which they differ.
+// The element of the smaller index is among those of the inner directions alone. The element of the
+// other is among the same, moved by 1 to extent - 1 such strides. So two areas are compared for
 // each direction, and only where the inner ones reach as far as one stride.
 bool are_distinct(int rank, std::uint64_t const* extents, std::uint64_t const* strides) noexcept {
   Area::Dimension sorted[Area::max_rank];  // stride ascending
@@ -246,7 +247,7 @@ bool are_distinct(int rank, std::uint64_t const* extents, std::uint64_t const* s
   for (int k = 0; k < count; ++k) {
     auto const [stride, extent] = sorted[k];
     if (stride <= reach) {
-      // Addresses of imagined elements of one byte.
+      // Addresses of imaginary elements of one byte.
       auto const at = [](std::uint64_t address) { return reinterpret_cast<void const*>(address); };
       Area const low = Area::strided(at(1), 1, k, inner_extents, inner_strides);
       inner_extents[k] = extent - 1;

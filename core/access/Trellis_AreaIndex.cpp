@@ -27,7 +27,7 @@ AreaIndex::Frame::Fit AreaIndex::Frame::box(Area const& area) const noexcept {
     box.low[a] = rest / pitch[a];
     rest %= pitch[a];
     box.high[a] = box.low[a] + more;
-    if (rest + span > pitch[a]) {  // goes on in the next row: all of the inner axes
+    if (rest + span > pitch[a]) {  // continues in the next row: all of the inner axes
       box.high[a] += (rest + span - 1) / pitch[a];
       return {box, k == area.rank()};
     }
@@ -46,7 +46,7 @@ AreaIndex::Grid& AreaIndex::Frame::grid(Box const& box) {
     if (grid.size == size) return grid;
     if (grid.entries.empty()) unused = &grid;
   }
-  // Reused, so there are never more grids than there once were areas at a time.
+  // Grids are reused, so there are never more grids than the largest number of areas at one time.
   if (unused == nullptr) unused = &grids.emplace_back();
   unused->size = unused->shift = size;
   unused->buckets.clear();
@@ -55,7 +55,8 @@ AreaIndex::Grid& AreaIndex::Frame::grid(Box const& box) {
 
 void AreaIndex::Grid::grow() {
   Vector<std::uint32_t> more(std::max<std::size_t>(8, 2 * buckets.size()), no_entry);
-  // Cells as small as the boxes, then larger ones, until there are no more of them than entries.
+  // Start with cells as small as the boxes; enlarge them until there are no more cells than
+  // entries.
   Coordinates low, cells;
   low.fill(~std::uint64_t{0});
   cells.fill(0);
@@ -81,7 +82,7 @@ void AreaIndex::Grid::grow() {
 void AreaIndex::Grid::insert(Box const& box, Area const& area, void* item) {
   if (entries.size() >= buckets.size()) grow();
   auto const n = static_cast<std::uint32_t>(entries.size());
-  // Before anything is changed.
+  // Reserve before anything is changed.
   if (entries.size() == entries.capacity()) entries.reserve(std::max<std::size_t>(8, 2 * n));
   if (areas.size() == areas.capacity()) areas.reserve(std::max<std::size_t>(8, 2 * n));
   entries.push_back({box, item, std::exchange(bucket(cell(box.low)), n)});

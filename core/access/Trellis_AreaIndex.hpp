@@ -14,33 +14,34 @@
 
 namespace trellis::Impl {
 
-/// The live areas of one allocation: which of them may overlap a given one, without looking at all
-/// of them.
+/// The live areas of one allocation. The index finds those that may overlap a given area, without
+/// looking at all of them.
 ///
 /// An address is read as a number with mixed radix, (a / pitch0, a % pitch0 / pitch1, a % pitch1):
 /// plane, row and byte of the array that the strides of the stored areas suggest. In this frame an
-/// area is a box, also a column strip, whose span of bytes covers the whole matrix. Boxes live in
-/// grids, one per power-of-two box size, each box in the one cell that holds its low corner; a
-/// query looks at the cells it covers and at the next lower ones. Cells are at least as large as
-/// the boxes, and so large that there are about as many cells as boxes. Two areas that share a byte
-/// share its three digits, so their boxes intersect: nothing is missed whatever the frame.
+/// area is a box. That includes a column strip, whose span of bytes covers the whole matrix. Boxes
+/// live in grids, one per power-of-two box size, each box in the one cell that holds its low
+/// corner. A query looks at the cells it covers and at the next lower ones. Cells are at least as
+/// large as the boxes, and so large that there are about as many cells as boxes. Two areas that
+/// share a byte share its three digits, so their boxes intersect: no overlap is missed, whatever
+/// the frame.
 ///
-/// Insertion and erasure take constant time while few boxes share a low corner. Not thread safe,
-/// but for concurrent queries.
+/// Insertion and erasure take constant time while few boxes share a low corner. Only concurrent
+/// queries are thread safe.
 class AreaIndex : public NewFromReserve {
  public:
-  /// `base` is where the allocation begins (any value is correct, the true one gives the tightest
-  /// boxes); by default it is where the first area begins.
+  /// `base` is where the allocation begins. Any value is correct; the true one gives the tightest
+  /// boxes. The default is where the first area begins.
   explicit AreaIndex(std::uintptr_t base = 0) noexcept : m_base(base) {}
 
-  /// Requires that the item is not in the index (so give equal areas one item). An empty area is
-  /// not stored.
+  /// Adds an area. The item must not be in the index, so give equal areas one item. An empty area
+  /// is not stored.
   void insert(Area const& area, void* item);
-  /// Requires that the pair was inserted (or that the area is empty).
+  /// Removes an area. The pair must have been inserted, or the area is empty.
   void erase(Area const& area, void* item);
 
   /// Calls f(item), once per item, for a superset of the items whose areas overlap `query`; f must
-  /// not change the index. Returns how many cells and entries were looked at.
+  /// not change the index. Returns the number of cells and entries visited.
   template <class F>
   std::size_t for_each_candidate(Area const& query, F&& f) const;
 
@@ -70,7 +71,7 @@ class AreaIndex : public NewFromReserve {
     std::uint32_t next;  // in the same bucket
   };
 
-  /// The boxes of one size: along axis a, not longer than 2^size[a] and longer than half of it.
+  /// The boxes of one size: along axis a, at most 2^size[a] long and longer than half of that.
   struct Grid {
     std::array<std::uint8_t, axes> size;
     std::array<std::uint8_t, axes>
@@ -101,7 +102,7 @@ class AreaIndex : public NewFromReserve {
 
   struct Frame {
     std::uint64_t pitch0;
-    std::uint64_t pitch1;  // equal to pitch0 where there is no second one
+    std::uint64_t pitch1;  // equal to pitch0 if there is no second one
     std::uint64_t phase;   // makes the base a multiple of pitch0
     Vector<Grid> grids;
 
@@ -113,8 +114,8 @@ class AreaIndex : public NewFromReserve {
     Grid& grid(Box const& box);
   };
 
-  /// The frame that this area belongs to, and how it fits: a function of the area and the frames
-  /// alone.
+  /// Returns the frame of this area, and how it fits. The result depends only on the area and the
+  /// frames.
   Frame& place(Area const& area, Frame::Fit& fit);
   void add_frame(Area const& area);
 

@@ -12,13 +12,13 @@
 
 namespace trellis::Impl {
 
-/// Memory for the entries of one table. Those that are made one after the other lie one behind the
-/// other, as a program that comes back to its areas does so in the same order. Grows by blocks,
-/// each twice as large as the one before, up to a large page; uses first what was given back last.
-/// Memory is that of the most entries there were, until `clear`.
+/// Memory for the entries of one table. Entries that are made in sequence lie next to each other,
+/// as a program returns to its areas in the same order. The memory grows by blocks, each twice as
+/// large as the one before, up to a large page. The entry that was given back last is reused first.
+/// Until `clear`, memory is that of the largest number of entries.
 ///
-/// Until then a pointer to an entry leads to one: where an entry has been given back there is one
-/// as it is when it is new, or another one.
+/// Until then a pointer to an entry always leads to an entry. Where one has been given back there
+/// is a new one, in its initial state or in use again.
 template <class Entry>
 class EntrySlab {
  public:
@@ -43,17 +43,17 @@ class EntrySlab {
   void give_back(Entry& entry) noexcept {
     std::destroy_at(&entry);
     std::construct_at(&entry);
-    m_free.push_back(&entry);  // which has room
+    m_free.push_back(&entry);  // has room for it
   }
-  /// Those that have been made and not given back.
+  /// The number of entries made and not given back.
   [[nodiscard]] std::size_t size() const { return m_made - m_free.size(); }
-  /// Visits these, and places that have been given back.
+  /// Calls f for these entries, and for places that have been given back.
   template <class F>
   void for_each(F&& f) {
     for (Block const& block : m_blocks)
       for (std::size_t k = 0; k < block.used; ++k) f(block.first[k]);
   }
-  /// All are given back, and their memory but for that of a few.
+  /// Gives back all entries, and their memory except for that of a few.
   void clear() noexcept {
     free_behind(1);
     if (m_blocks.empty()) return;
@@ -65,8 +65,8 @@ class EntrySlab {
   struct Block {
     Entry* first;
     std::size_t size;
-    std::size_t used;  ///< entries that there have ever been
-    /// A block that is nearly a large page is one.
+    std::size_t used;  ///< number of entries there so far
+    /// A block of nearly a large page takes a whole one.
     [[nodiscard]] std::size_t bytes() const {
       return size == largest ? large_page : size * sizeof(Entry);
     }
@@ -87,7 +87,7 @@ class EntrySlab {
       throw;
     }
   }
-  /// All blocks but the first `kept`. What is left has been given back.
+  /// Frees all blocks but the first `kept`. All entries in those have been given back.
   void free_behind(std::size_t kept) noexcept {
     m_free.clear();
     m_made = 0;

@@ -21,7 +21,7 @@ void* allocate_table(std::size_t bytes, std::size_t alignment) {
   if (bytes < large_page) return Reserve::allocate(bytes, alignment);
   void* const memory = ::operator new(bytes, aligned(alignment));
 #if defined(MADV_HUGEPAGE)
-  // Whether it can be done does not matter: without, it is memory as any other.
+  // Failure does not matter: the memory then has ordinary pages.
   ::madvise(memory, bytes / large_page * large_page, MADV_HUGEPAGE);
 #endif
   return memory;

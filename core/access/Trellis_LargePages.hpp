@@ -9,13 +9,13 @@ namespace trellis::Impl {
 
 inline constexpr std::size_t large_page = std::size_t{1} << 21;
 
-/// Memory for tables that are looked up all over. From the size of a large page on it asks the
-/// system for such pages: where entries are spread over thousands of small ones, translating an
+/// Allocates memory for tables with scattered look-ups. From the size of a large page on it asks
+/// the system for such pages. If entries are spread over thousands of small pages, translating an
 /// address takes longer than the access itself, above all in a virtual machine.
 [[nodiscard]] void* allocate_table(std::size_t bytes, std::size_t alignment);
 void free_table(void* memory, std::size_t bytes, std::size_t alignment) noexcept;
 
-/// The same for a std::vector.
+/// An allocator of such memory for a std::vector.
 template <class T>
 struct TableAllocator {
   using value_type = T;

@@ -14,25 +14,24 @@
 
 namespace trellis::Impl {
 
-/// How long areas that one task has used are worth remembering.
+/// Decides how long areas that one task has used are worth remembering.
 ///
-/// A program that sweeps over its areas comes back to each of them, however many they are; where
-/// each task brings an area of its own, none comes back. Which of the two it is, areas tell that
-/// were forgotten: when many of them come back, and time and again after the same number of tasks,
-/// they were forgotten too soon, and that number says how long they should have been remembered.
-/// (An allocation that happens to be where another one was comes back at any time. Were that
-/// counted, there would be no end: what is remembered takes memory, so that the next allocations
-/// are elsewhere, and come back later still.)
+/// A program that sweeps over its areas returns to each of them, however many they are. If each
+/// task brings an area of its own, none returns. Forgotten areas tell the two apart. If many of
+/// them return, and each time after the same number of tasks, they were forgotten too soon. That
+/// number then says how long they should have been remembered. (An allocation that happens to be at
+/// the address of an earlier one returns at any time. Counting these would never end. What is
+/// remembered takes memory, so the next allocations are elsewhere, and return even later.)
 ///
-/// A table of fixed size cannot know all that were forgotten, so it knows a sample: those whose
-/// hash leaves 0 modulo a power of two, which grows until the table holds what is forgotten in one
-/// sweep. It reaches over `places` times `largest` areas.
+/// A table of fixed size cannot know all forgotten areas, so it knows a sample: those whose hash is
+/// 0 modulo a power of two. That power grows until the table holds what is forgotten in one sweep.
+/// It covers up to `places` times `largest` areas.
 class Patience {
  public:
-  /// As a number of tasks.
+  /// The time to remember an area, as a number of tasks.
   [[nodiscard]] TaskId tasks() const { return m_tasks; }
 
-  /// Nothing has been forgotten yet.
+  /// True if nothing has been forgotten yet.
   [[nodiscard]] bool is_new() const { return m_sample.empty(); }
 
   void forgot(std::uint64_t hash, TaskId last_used) {
@@ -43,14 +42,14 @@ class Patience {
       place.last_used = last_used;
       return;
     }
-    // One of a larger sample that there was before is no loss.
+    // Overwriting an area of an earlier, larger sample is no loss.
     if (place.hash != 0 && is_in_sample(place.hash) && ++m_lost == places / 2) {
       m_lost = 0;
       m_skip = std::min(2 * m_skip + 1, largest - 1);
     }
     place = {hash, last_used, 0};
   }
-  /// An area is new, or was forgotten.
+  /// Called for an area that is new, or was forgotten.
   void met(std::uint64_t hash, TaskId now) {
     if (m_sample.empty() || !is_in_sample(hash)) return;
     ++m_met;
@@ -63,7 +62,6 @@ class Patience {
     m_away += away;
     ++m_came_back;
   }
-  /// Called before some are forgotten.
   void adapt() {
     constexpr std::uint64_t enough = 16;
     if (m_met < enough) return;
@@ -84,16 +82,16 @@ class Patience {
     TaskId last_used = 0;
     TaskId away = 0;  ///< between the last time that it was forgotten and the next use
   };
-  // The low bits choose the place, others whether it is in the sample.
+  // The low bits choose the place; others decide whether it is in the sample.
   [[nodiscard]] bool is_in_sample(std::uint64_t hash) const { return (hash >> 40 & m_skip) == 0; }
   [[nodiscard]] Forgotten& place_of(std::uint64_t hash) { return m_sample[hash % places]; }
 
   TaskId m_tasks = shortest;
   std::uint64_t m_skip = 0;
-  std::uint64_t m_lost = 0;       ///< overwritten since one came back
-  std::uint64_t m_met = 0;        ///< of the sample, and
-  std::uint64_t m_came_back = 0;  ///< as regularly as a sweep
-  TaskId m_away = 0;              ///< the sum of these
+  std::uint64_t m_lost = 0;       ///< overwritten since an area returned
+  std::uint64_t m_met = 0;        ///< areas of the sample that were met; of these,
+  std::uint64_t m_came_back = 0;  ///< those that returned as regularly as a sweep
+  TaskId m_away = 0;              ///< the sum of the tasks between
   Vector<Forgotten> m_sample;
 };
 

@@ -13,8 +13,8 @@
 
 namespace trellis::Impl {
 
-/// A vector whose first `few` elements are in itself, so that looking at them touches no further
-/// line of memory. Where it has grown, the address of the elements lies where these were.
+/// A vector whose first `few` elements are in the object itself, so that reading them touches no
+/// further cache line. After it has grown, their place holds the address of the elements.
 template <class T, std::uint32_t few>
 class SmallVector {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -41,7 +41,6 @@ class SmallVector {
   [[nodiscard]] T const& back() const { return begin()[m_size - 1]; }
 
   void clear() { m_size = 0; }
-  /// Drops those beyond the first `size`.
   void shrink(std::size_t size) { m_size = static_cast<std::uint32_t>(size); }
   void reserve(std::size_t capacity) {
     if (capacity <= m_capacity) return;
@@ -53,19 +52,19 @@ class SmallVector {
   }
   void push_back(T const& element) {
     if (m_size == m_capacity) {
-      T const copy = element;  // which may be one of ours
+      T const copy = element;  // it may be one of ours
       reserve(2 * std::size_t{m_capacity});
       std::construct_at(m_many + m_size++, copy);
       return;
     }
     std::construct_at(begin() + m_size++, element);
   }
-  /// Those for which `gone(element)` is true.
   template <class F>
   void erase_if(F&& gone) {
     shrink(static_cast<std::size_t>(std::remove_if(begin(), end(), gone) - begin()));
   }
-  /// Takes the elements of another one, which is empty afterwards and has the room of this one.
+  /// Takes the elements of another one, which is empty afterwards and gets the capacity of this
+  /// one.
   void take(SmallVector& other) {
     if (other.has_grown() && has_grown()) {
       std::swap(m_many, other.m_many);
@@ -73,7 +72,7 @@ class SmallVector {
     } else {
       clear();
       reserve(other.m_size);
-      if (other.m_size == 1)  // as most often: no call
+      if (other.m_size == 1)  // the most frequent case: no call
         std::construct_at(begin(), *other.begin());
       else
         std::uninitialized_copy(other.begin(), other.end(), begin());

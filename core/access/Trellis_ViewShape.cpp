@@ -11,7 +11,7 @@ struct Box {
   std::uint64_t last[Area::max_rank];
 };
 
-/// The indices of the element that starts `bytes` behind the first one. False when none does.
+/// Finds the indices of the element that starts at `bytes`. False when no element starts there.
 bool indices_of(std::uint64_t bytes, ViewShape const& shape, int const* largest_first,
                 std::uint64_t* indices) {
   for (int k = 0; k < shape.rank; ++k) {
@@ -22,7 +22,7 @@ bool indices_of(std::uint64_t bytes, ViewShape const& shape, int const* largest_
   return bytes == 0;
 }
 
-/// A box has the first and the last element of the area in two of its corners, and as many
+/// Finds the box whose first and last elements are those of the area. True if it has as many
 /// elements.
 bool find_box(Area const& area, std::uintptr_t base, ViewShape const& shape, Box& box) {
   int largest_first[Area::max_rank];
@@ -55,7 +55,7 @@ bool find_box(Area const& area, std::uintptr_t base, ViewShape const& shape, Box
   return elements == 1;
 }
 
-/// The same with elements in place of bytes. False when there are parts of elements.
+/// Converts an area from bytes to elements. False if it has partial elements.
 bool in_elements(Area const& area, std::uintptr_t base, std::uint64_t bytes, Area& result) {
   if (area.begin() < base || (area.begin() - base) % bytes != 0 || area.run() % bytes != 0)
     return false;

@@ -9,8 +9,8 @@
 
 namespace trellis::Impl {
 
-/// What makes indices out of addresses, so that people read of indices: for each dimension of a
-/// View, in their order, the bytes from one index to the next.
+/// The shape that converts addresses into indices for texts: for each dimension of a View, in
+/// order, the bytes from one index to the next.
 struct ViewShape {
   std::uint64_t element_bytes = 0;  ///< 0: not known
   int rank = 0;
@@ -18,9 +18,9 @@ struct ViewShape {
   friend bool operator==(ViewShape const&, ViewShape const&) = default;
 };
 
-/// The area as ranges of indices, "[2, 5) x [0, 8)", where it is a box of them. Else in elements
-/// from `base`, "[3, 4) x 8 every 16", or in bytes if it has no whole elements or the shape is not
-/// known.
+/// Returns the area as ranges of indices, "[2, 5) x [0, 8)", if it is a box of them. Otherwise it
+/// is in elements from `base`, "[3, 4) x 8 every 16". It is in bytes if it has no whole elements or
+/// the shape is not known.
 [[nodiscard]] std::string area_text(Area const& area, std::uintptr_t base, ViewShape const& shape);
 
 }  // namespace trellis::Impl

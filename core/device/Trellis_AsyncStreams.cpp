@@ -15,7 +15,6 @@ bool overwrites(TaskAccess const& later, TaskAccess const& access) {
          (later.entry == access.entry || contains(later.entry->area, access.entry->area));
 }
 
-/// Does `later` overwrite everything that the task accesses?
 bool overwrites(Task const& later, Task const& task) {
   bool all = true;
   task.for_each_access([&](TaskAccess const& access) {
@@ -29,13 +28,13 @@ bool overwrites(Task const& later, Task const& task) {
 }  // namespace
 
 AsyncStreams::~AsyncStreams() {
-  m_clock.stop();  // its events have been recorded on the instances
+  m_clock.stop();  // its events were recorded on the instances
   for (auto const& stream : m_streams) stream->device->destroy_instance(stream->instance);
 }
 
 // --- launching -----------------------------------------------------------------------------------
 
-/// The instance is the stream's, or is destroyed when this throws.
+/// The stream takes over the instance; if this throws, the instance is destroyed.
 AsyncStreams::Stream& AsyncStreams::new_stream(DeviceAdapter& device, void* instance) {
   std::unique_ptr<Stream> stream;
   try {
@@ -92,7 +91,7 @@ AsyncStreams::Stream& AsyncStreams::choose(Task const& task, DeviceAdapter& devi
   return *least;
 }
 
-/// For how many others the stream has to wait before what has `m_needed`.
+/// The number of other streams for which the stream must still wait to come after `m_needed`.
 int AsyncStreams::new_waits(Stream const& stream) const {
   int waits = 0;
   for (std::size_t k = 0; k < m_streams.size(); ++k)
@@ -113,7 +112,7 @@ void AsyncStreams::remove_first_event(Stream& stream) {
   stream.events.pop_front();
 }
 
-/// The number of the first event behind what is at a position. Requires that there is one.
+/// The number of the first event at or behind a position. Requires that there is one.
 std::size_t AsyncStreams::event_behind(Stream const& stream, std::uint64_t position) {
   auto const event = std::lower_bound(
       stream.events.begin(), stream.events.end(), position,
@@ -121,7 +120,6 @@ std::size_t AsyncStreams::event_behind(Stream const& stream, std::uint64_t posit
   return static_cast<std::size_t>(event - stream.events.begin());
 }
 
-/// Makes the stream wait until the other one has passed a position.
 void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t position) {
   std::uint64_t& done = stream.waited_for[static_cast<std::size_t>(other.number)];
   if (done >= position) return;
@@ -130,15 +128,14 @@ void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t positio
   done = event.position;
 }
 
-/// Has the mutex if that was free at one of so many looks.
 std::unique_lock<RecursiveLock> AsyncStreams::try_to_lock(int attempts) {
   std::unique_lock lock(m_mutex, std::defer_lock);
   for (int k = 0; k < attempts && !lock.try_lock(); ++k) cpu_relax();
   return lock;
 }
 
-/// Up to which position of each stream the tasks come after what is there, and where the first one
-/// could follow without an event. Each predecessor is looked at once: other threads write to it.
+/// Finds the newest position on each stream that the tasks come after, and the stream where the
+/// first task needs no event. Each predecessor is read once, as other threads write to it.
 void AsyncStreams::find_needed(std::span<Task* const> tasks, DeviceAdapter const& device) {
   std::fill(m_needed.begin(), m_needed.end(), 0);
   m_ends_in_predecessor = nullptr;
@@ -156,8 +153,8 @@ void AsyncStreams::find_needed(std::span<Task* const> tasks, DeviceAdapter const
     }
 }
 
-/// May one event be for the newest tasks of the stream, which have none, and for this one, too? See
-/// EVENTS.
+/// True if one event may serve both the newest tasks of the stream, which have none, and this one.
+/// See EVENTS.
 bool AsyncStreams::may_share_event(Stream& stream, Task const& task) const {
   std::uint64_t const recorded = stream.last_recorded();
   std::uint64_t const without = stream.last() - recorded;
@@ -174,8 +171,7 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
   Reserve::require();
   std::unique_lock const lock(m_mutex);
   Task& first = *tasks.front();
-  // Where time is the device's own affair, what a thread happens to have asked so far must not
-  // matter.
+  // For a device with its own clock, the result must not depend on what threads have asked so far.
   bool const own_clock = device.has_own_clock();
   if (own_clock)
     for (auto const& each : m_streams)
@@ -203,7 +199,7 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
     for (Task* const task : which) {
       if (timed) task->on_device->launched_ns = launched_ns;
       task->on_device->start_event =
-          std::exchange(start, nullptr);  // the first one's; see pass_first_event
+          std::exchange(start, nullptr);  // for the first task; see pass_first_event
       task->on_device->launched_id = task->live_id.load(std::memory_order_relaxed);
       task->on_device->stream = stream.number;
       task->on_device->position = stream.next++;
@@ -218,8 +214,8 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
     device.check_launch(stream.instance);
     if (timed || own_clock) add_event(stream, timed, stream.last() + tasks.size());
   } catch (...) {
-    // Nobody knows what it has launched before. If the stream cannot even tell when it has passed
-    // that, it has failed, which shows when it is asked.
+    // It is unknown what `run` has launched before. If the stream cannot even tell when it has
+    // passed that, the stream has failed, which shows when it is asked.
     if (timed) device.release_event(std::exchange(start, nullptr));
     if (!has_returned && at >= tasks.size()) throw;
     std::size_t const failed = has_returned ? 0 : at;
@@ -234,7 +230,7 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
 
 // --- what has passed -----------------------------------------------------------------------------
 
-/// Has the stream's event of this number passed? Then those before it have, too.
+/// True if the stream's event of this number has passed; then those before it have, too.
 bool AsyncStreams::has_passed(Stream& stream, std::size_t number) {
   Stream::Event& event = stream.events[number];
   if (event.has_passed) return true;
@@ -244,8 +240,9 @@ bool AsyncStreams::has_passed(Stream& stream, std::size_t number) {
   return true;
 }
 
-/// The same for one that others stand before. An error does not tell before which of them it came:
-/// "true", and the one that has not passed tells it again when the turn comes to it.
+/// As `has_passed`, for an event behind others. An error does not tell which of them it belongs to,
+/// so the answer is true. The event that has not passed reports the error again when its turn
+/// comes.
 bool AsyncStreams::may_have_passed(Stream& stream, std::size_t number) {
   try {
     return has_passed(stream, number);
@@ -254,8 +251,8 @@ bool AsyncStreams::may_have_passed(Stream& stream, std::size_t number) {
   }
 }
 
-/// Retires what the stream's first event covers. False: it is not known to have passed, or
-/// something that came before is not.
+/// Retires the tasks that the stream's first event covers. False if the event, or something that
+/// came before it, is not known to have passed.
 bool AsyncStreams::pass_first_event(Stream& stream) {
   if (!has_passed(stream, 0)) return false;
   Stream::Event const event = stream.events.front();
@@ -265,7 +262,7 @@ bool AsyncStreams::pass_first_event(Stream& stream) {
       return false;
   remove_first_event(stream);
   bool timed = false;
-  Retired of_batch{};  // its first one, which has the event at which all have begun
+  Retired of_batch{};  // first task of the batch, which has the start event of all
   while (!stream.launched.empty() &&
          stream.launched.front()->on_device->position <= event.position) {
     Task& task = *stream.launched.front();
@@ -299,8 +296,8 @@ void AsyncStreams::note_times(Retired& passed, Stream& stream, void* event) {
   task.on_device->start_event = nullptr;
 }
 
-/// True: nothing at or before the position is on the stream any more. Requires that the stream has
-/// an event for that.
+/// True if the stream has no task left at or before the position. Requires that the stream has an
+/// event for it.
 bool AsyncStreams::pass_up_to(Stream& stream, std::uint64_t position) {
   try {
     if (stream.first() > position) return true;
@@ -319,7 +316,7 @@ void AsyncStreams::hand_out(Retired&& retired) {
   m_retired.push_back(std::move(retired));
 }
 
-/// Nothing that is on the stream will pass.
+/// Nothing on the stream will pass any more.
 void AsyncStreams::fail(Stream& stream, std::exception_ptr const& error) {
   auto const failure = std::allocate_shared<StreamFailure>(FromReserve<StreamFailure>(), error);
   for (Stream::Event const& event : stream.events) stream.device->release_event(event.event);
@@ -338,7 +335,7 @@ void AsyncStreams::ask(Stream& stream) {
   if (stream.launched.empty()) return;
   try {
     if (stream.events.empty()) record_last(stream);
-    // Each question is a call of the driver, so one is for many events: at the first, second,
+    // Each query is a call of the driver, so one query serves many events: at the first, second,
     // fourth, ... as long as these have passed.
     while (!stream.events.empty()) {
       std::size_t ahead = 1;
@@ -353,7 +350,6 @@ void AsyncStreams::ask(Stream& stream) {
   }
 }
 
-/// Retires what is known to have passed.
 void AsyncStreams::retire_passed(Stream& stream) {
   try {
     while (!stream.events.empty() && stream.events.front().has_passed && pass_first_event(stream)) {
@@ -363,8 +359,8 @@ void AsyncStreams::retire_passed(Stream& stream) {
   }
 }
 
-/// One for each busy stream, about an event that is further ahead the more have passed so far.
-/// False: none.
+/// Finds one query for each busy stream. It looks further ahead the more events have passed so far.
+/// False if there is none.
 bool AsyncStreams::find_questions() {
   m_questions.clear();
   std::unique_lock const lock(m_mutex, std::try_to_lock);
@@ -397,8 +393,8 @@ void AsyncStreams::note_answer(Question const& question) {
   }
 }
 
-/// Sparse events tell less, which does not matter while the stream has done all but the last few
-/// tasks: no more than may share an event.
+/// Sparse events give less information. That does not matter while the stream has finished all
+/// tasks but the last few: no more than may share an event.
 void AsyncStreams::adapt_spacing(Question const& question) {
   Stream& stream = *question.stream;
   bool const goes_on = std::exchange(stream.asked_at, stream.next) != stream.next;
@@ -410,7 +406,7 @@ void AsyncStreams::adapt_spacing(Question const& question) {
   }
 }
 
-/// After the streams have been asked.
+/// Called after the streams have been asked.
 void AsyncStreams::note_what_is_awaited() {
   bool const is_new = m_awaited.load(std::memory_order_relaxed) && m_awaited.exchange(false);
   bool any = false;
@@ -438,11 +434,11 @@ void AsyncStreams::retire() {
     } catch (...) {
       question.answer = Question::Answer::error;
     }
-  // Not for ever: a launch is code of the user's. Then the same is asked again.
+  // Not for ever: a launch is user code. If it fails, the same is asked again.
   auto const lock = try_to_lock(2000);
   if (!lock.owns_lock()) return;
   for (Question const& question : m_questions) note_answer(question);
-  // One by one, so that it is told of the first that has not passed.
+  // One by one, so that the first event that has not passed gets the error.
   for (Question const& question : m_questions)
     if (question.answer == Question::Answer::error) {
       ask(*question.stream);

@@ -24,76 +24,75 @@
 
 namespace trellis::Impl {
 
-/// The instances (streams) of devices, and what has been launched on each and is not
-/// known to be done.
+/// The instances (streams) of devices, and what has been launched on each and is not known to be
+/// done.
 ///
-/// WHICH STREAM. The one that the user gave; else that of a predecessor with nothing behind it (the
-/// order needs no event then, and the data is near); else one that is idle; else a new one; else
-/// the one with least to do.
+/// WHICH STREAM. The first of these that exists: the stream that the user gave; the stream of a
+/// predecessor with nothing behind it; an idle one; a new one; the one with the fewest tasks.
+/// Behind a predecessor the order needs no event, and the data is near.
 ///
 /// EVENTS. Each is another call of the device's driver, so a task gets one only when it may be
-/// needed:
-/// - A task without one that is last on its stream gets it when a task on another stream is to wait
+/// needed.
+/// - The last task of a stream, if it has none, gets one when a task on another stream is to wait
 ///   for it.
-/// - A task without one that is last on its stream gets it before another one is launched behind
-///   it, unless that one overwrites all that the first accesses. Then whoever is submitted later
-///   and conflicts with the first conflicts with the second, and the engine orders it behind that;
-///   whoever was submitted between the two conflicts with the second as well, has been launched
-///   before it, and has taken the event then.
-/// - Where a stream has done all but its last few tasks whenever it is asked, up to
-///   `widest_spacing` tasks share an event, if none of them comes after another one, and if the
-///   stream has not been made to wait between them. Who waits for one of them then waits for the
-///   others as well. On a device that is behind, where that would cost time, each has its own.
-/// - Somebody who still needs one (for another reason than accesses) waits for the next event
-///   behind the task, which is later than need be, but right.
-/// - Progress asks only about the oldest event of each busy stream; one without any gets one at its
-/// end. So a chain has no events but those that progress asks for, and a stream waits for another
-/// one only once for all that it launched before the same event.
+/// - The last task of a stream, if it has none, gets one before another task is launched behind it,
+///   unless that task overwrites everything that the first accesses. In that case a task that is
+///   submitted later and conflicts with the first conflicts with the second, and the engine orders
+///   it behind that. A task submitted between the two conflicts with the second as well, has been
+///   launched before it, and has recorded the event then.
+/// - If a stream has finished all but its last few tasks whenever it is asked, up to
+///   `widest_spacing` tasks share an event. None of these may come after another one, and the
+///   stream must not have been made to wait between them. A task that waits for one of them then
+///   waits for the others as well. On a device that lags behind, where that would cost time, each
+///   task has its own event.
+/// - A task that still needs an event (for another reason than accesses) waits for the next event
+///   behind the other task. That is later than necessary, but correct.
+/// - Progress asks only about the oldest event of each busy stream; a stream without events gets
+///   one at its end. So a chain has only the events that progress asks for. A stream waits for
+///   another one only once for everything that the other launched before the same event.
 ///
 /// INVARIANT. Under the mutex: a task has `stream >= 0` from its launch until it retires; each
-/// stream's tasks and events are in the order of their launch, and positions on it only grow. As a
-/// stream completes in order, an event that has passed says so for all positions before it. Waits
-/// only lead to what has been enqueued before, so streams cannot wait for each other in a circle.
+/// stream's tasks and events are in the order of their launch, and positions on it only grow. A
+/// stream completes in order, so an event that has passed covers all positions before it. Waits
+/// only lead to work that was enqueued before, so streams cannot wait for each other in a cycle.
 ///
-/// ORDER. A task retires after those before it that were on other streams, though these may be
-/// asked later: a failure that one of them has is known when the task's turn comes. (An event that
-/// has passed tells that those it waited for have, but not what happened there.) So an event knows
-/// up to which positions of other streams its tasks, and those before them, come after what is
-/// there, and before a stream passes it these streams are asked up to there. That does not come
-/// back to the same stream: the event of a predecessor was recorded before the task was launched,
-/// and covers what was launched before, only. (Nor does it for tasks that share an event: who is
-/// launched between two of them, and waits for the first, has taken an event then, so that these
-/// two share none.)
+/// ORDER. A task retires after its predecessors on other streams, though these streams may be asked
+/// later. So a failure of a predecessor is known when the task's turn comes. (An event that has
+/// passed shows that the predecessors have, but not what happened there.) Each event therefore
+/// holds the positions on other streams that its tasks, and those before them, come after. Before a
+/// stream passes the event, these streams are asked up to there. That does not lead back to the
+/// same stream: the event of a predecessor was recorded before the task was launched, and covers
+/// only what was launched before. This holds for tasks that share an event, too. A task launched
+/// between two of them that waits for the first has recorded an event then, so the two share none.
 ///
-/// ASKING. Who launches waits for nobody who asks: the questions are put without the mutex, one for
-/// each stream about an event some way ahead, and their answers noted under it (but where time is
-/// the device's own affair, and what has been asked before a launch would matter). Who asks holds
-/// `m_asking` all the while, and nobody else takes events off streams, so an event that is asked
-/// about stays what it is.
+/// ASKING. A launching thread never waits for a polling thread. Queries are made without the mutex,
+/// one for each stream about an event some way ahead, and the answers are noted under it. (A device
+/// with its own clock is the exception, as queries made before a launch would change the result.)
+/// The polling thread holds `m_asking` all the while, and no other thread removes events from
+/// streams. So an event remains valid while it is queried.
 ///
-/// MEMORY. A launch is refused when there is none, before it has changed anything. From then on
-/// what is noted of it, and what has passed, needs no more than the reserve.
+/// MEMORY. If there is no memory, a launch is refused before it has changed anything. After that,
+/// notes about the launch and its completion need no more than the reserve.
 ///
-/// FAILURES. What a stream has not done when it fails has failed. Nothing is said of the other
-/// streams of the device: each is asked on its own until it passes, or says that it has failed,
-/// too. Until then its tasks may run, and nobody must touch what they access.
+/// FAILURES. When a stream fails, everything that it has not done has failed. The other streams of
+/// the device are not affected: each is asked on its own until it passes, or reports that it has
+/// failed, too. Until then its tasks may run, and nothing may touch what they access.
 class AsyncStreams {
  public:
-  /// `timed`: tasks get times, from `start` on, see DeviceClock.
+  /// `timed`: tasks get times, counted from `start`, see DeviceClock.
   AsyncStreams(int streams_per_space, bool timed, std::chrono::steady_clock::time_point start)
       : m_streams_per_space(static_cast<std::size_t>(streams_per_space)), m_clock(timed, start) {}
   AsyncStreams(AsyncStreams const&) = delete;
   AsyncStreams& operator=(AsyncStreams const&) = delete;
   ~AsyncStreams();
 
-  /// The number of the stream for an instance of the user's.
   [[nodiscard]] int stream_for(DeviceAdapter& device, void const* instance);
 
   /// Picks a stream, makes it wait for the task's predecessors on other streams, and launches the
-  /// task with `run(instance)`. That may throw when it has launched something, so the task is on
+  /// task with `run(instance)`. If `run` throws, it may have launched something. So the task is on
   /// the stream all the same, and retires when the stream has passed it. `launched(threw)` is
-  /// called before anybody can retire it; if `run` threw, as a handler of that. When this throws,
-  /// nothing of the task has been launched.
+  /// called before the task can retire; if `run` threw, within a handler of that exception. When
+  /// this function throws, nothing of the task has been launched.
   void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
               FunctionRef<void(bool threw)> launched) {
     Task* const one = &task;
@@ -101,40 +100,40 @@ class AsyncStreams {
     launch(std::span(&one, 1), *task.device(), threads_per_worker, run, at,
            [&](Task&, bool threw) { launched(threw); });
   }
-  /// The same for several at once, which `run` launches as one: the stream waits for the
-  /// predecessors of all. They follow each other on it, with no event between. When `run` throws,
-  /// `at` says which of them did: those before are launched, and those behind are not. `at` behind
-  /// the last one: nothing has been launched, and this throws. `launched(task, threw)` is called
-  /// for each that is on the stream, in their order. `device`: theirs, or the one to which tasks of
-  /// the host go.
+  /// Does the same for several tasks at once, which `run` launches as one: the stream waits for the
+  /// predecessors of all. They follow each other on it, without events between. When `run` throws,
+  /// `at` is the position of the task that did: the tasks before it are launched, those behind it
+  /// are not. If `at` is behind the last one, nothing has been launched, and this throws.
+  /// `launched(task, threw)` is called for each task that is on the stream, in order. `device` is
+  /// theirs, or the one to which host tasks go.
   void launch(std::span<Task* const> tasks, DeviceAdapter& device, int threads_per_worker,
               FunctionRef<void(void* instance)> run, std::size_t const& at,
               FunctionRef<void(Task& task, bool threw)> launched);
 
-  /// For whoever launches graphs, or captures them.
+  /// The lock for code that launches or captures graphs.
   [[nodiscard]] std::unique_lock<RecursiveLock> lock() { return std::unique_lock(m_mutex); }
 
   struct StreamFailure {
     explicit StreamFailure(std::exception_ptr of) : error(std::move(of)) {}
     std::exception_ptr error;
-    std::string first;  ///< of its tasks, in words; for whoever completes them
+    std::string first;  ///< of its tasks, as text; for the thread that completes them
   };
-  /// A task that is not on its stream any more.
+  /// A task that has left its stream.
   struct Retired {
     Task* task;
     int stream;
     std::uint64_t started_ns = 0;  ///< on the device; 0: not known
     std::uint64_t finished_ns = 0;
-    /// null: it has passed; else it is one of those that had not
+    /// null: the task has passed; else it is one of those that had not
     std::shared_ptr<StreamFailure> failure{};
   };
-  /// Asks for tasks whose events have passed. Does nothing while another thread is at it.
+  /// Asks for tasks whose events have passed. Does nothing while another thread is asking.
   void retire();
-  /// Hands out what has been found, one by one: a task after those that it is ordered behind.
-  /// False: none.
+  /// Returns the tasks found, one by one: each after those that it is ordered behind. False if
+  /// there is none.
   [[nodiscard]] bool next_retired(Retired& retired);
-  /// Something on the host comes after one of the tasks that are on streams now. A hint for
-  /// progress, which asks often until these have retired: nothing is lost if it comes late.
+  /// Notes that something on the host comes after one of the tasks now on streams. It is a hint for
+  /// progress, which asks often until these have retired; a late hint loses nothing.
   void note_awaited() {
     if (!m_awaited.load(std::memory_order_relaxed))
       m_awaited.store(true, std::memory_order_relaxed);
@@ -143,16 +142,15 @@ class AsyncStreams {
     return m_awaited.load(std::memory_order_relaxed) || m_any_awaited;
   }
   [[nodiscard]] bool busy() const { return m_launched.load(std::memory_order_seq_cst) > 0; }
-  /// Does one of the devices have a clock of its own?
   [[nodiscard]] bool has_own_clock() const { return m_own_clock.load(std::memory_order_relaxed); }
-  /// May it be worth to launch for others, see LaunchQueue? Where a device has a clock of its own
-  /// it must not matter which thread is how fast.
+  /// True if launching for other threads may pay off, see LaunchQueue. With a device that has its
+  /// own clock, the speed of threads must not matter.
   [[nodiscard]] bool has_slow_launches() const {
     return m_slow_launches.load(std::memory_order_relaxed) && !has_own_clock();
   }
-  /// A thread has nothing to do but wait for what has been launched.
+  /// Called when a thread can only wait for what has been launched.
   void host_is_idle();
-  /// Name of a stream by the number that a launched task carries.
+  /// Names of the streams, by the number that a launched task carries.
   [[nodiscard]] std::vector<std::string> names() const;
 
  private:
@@ -167,24 +165,24 @@ class AsyncStreams {
     std::uint64_t next = 1;     ///< position of the next task
     std::uint64_t awaited = 0;  ///< up to here something on the host may come after the tasks
     Deque<Task*> launched;      ///< at positions up to `next - 1`
-    /// What tells that the tasks up to a position have passed.
+    /// An event that tells that the tasks up to a position have passed.
     struct Event {
       void* event;
-      std::uint64_t position;   ///< of the newest of them
-      std::uint32_t streams;    ///< of `needed_at_events`, so many are this one's
-      bool has_passed = false;  ///< is known
+      std::uint64_t position;   ///< of the newest of these tasks
+      std::uint32_t streams;    ///< how many elements of `needed_at_events` belong to this one
+      bool has_passed = false;  ///< as far as is known
     };
     Deque<Event> events;
-    /// Position by stream that must pass before the newest task retires; 0: none. The same of each
-    /// event, one behind the other.
+    /// Position by stream that must pass before the newest task retires; 0: none.
+    /// `needed_at_events` has the same for each event, one behind the other.
     Vector<std::uint64_t> needed;
     Deque<std::uint64_t> needed_at_events;
-    bool ends_in_chain = false;        ///< of tasks without events, each overwrites the one before
+    bool ends_in_chain = false;        ///< of tasks without events, each overwriting the last
     std::uint64_t spacing = 1;         ///< so many tasks may share an event
     std::uint64_t asked_at = 0;        ///< `next` when it was last asked
-    std::size_t ahead = 1;             ///< the next question is about this many events
+    std::size_t ahead = 1;             ///< the next query is about the event this many ahead
     Vector<std::uint64_t> waited_for;  ///< by stream: up to which position
-    std::int64_t past_ns = 0;          ///< end of the newest task whose times are known
+    std::int64_t past_ns = 0;          ///< end of the newest task with known times
 
     [[nodiscard]] std::uint64_t first() const { return next - launched.size(); }
     [[nodiscard]] std::uint64_t last() const { return next - 1; }
@@ -196,12 +194,11 @@ class AsyncStreams {
     }
   };
 
-  /// What the device is asked about a stream.
   struct Question {
     Stream* stream;
     void* event;
     std::uint64_t position;
-    std::uint64_t behind;  ///< so many tasks were launched after the event
+    std::uint64_t behind;  ///< number of tasks launched after the event
     enum class Answer : unsigned char { not_yet, passed, error } answer = Answer::not_yet;
   };
 
@@ -233,22 +230,22 @@ class AsyncStreams {
   void note_times(Retired& passed, Stream& stream, void* event);
 
   std::size_t const m_streams_per_space;
-  /// Recursive: what a task launches is the user's code, which may record a plan, or drop one.
+  /// Recursive: a task's launch is user code, which may record a plan, or drop one.
   mutable RecursiveLock m_mutex;
   Vector<std::unique_ptr<Stream>> m_streams;
   DeviceClock m_clock;
   // Scratch of a launch.
-  Vector<std::uint64_t> m_needed;           ///< by stream: up to where its tasks come before
-  Stream* m_ends_in_predecessor = nullptr;  ///< the first task's newest one that has nothing behind
-  std::mutex m_asking;                      ///< taken by the thread that asks, before the other one
+  Vector<std::uint64_t> m_needed;           ///< by stream: the newest position to wait for
+  Stream* m_ends_in_predecessor = nullptr;  ///< it ends in the first task's newest predecessor
+  std::mutex m_asking;                      ///< of the thread that asks; taken first
   Vector<Question> m_questions;             ///< scratch, of the thread that asks
   SpinLock m_retired_lock;                  ///< may be taken under the mutex
   Deque<Retired> m_retired;                 ///< guarded by that lock
-  std::atomic<int> m_launched{0};           ///< and not handed out
+  std::atomic<int> m_launched{0};           ///< launched and not handed out
   std::atomic<bool> m_own_clock{false};
   std::atomic<bool> m_slow_launches{false};
   std::atomic<bool> m_awaited{false};  ///< since the last time that the streams were asked
-  Relaxed<bool> m_any_awaited{false};  ///< what had been awaited before is on a stream still
+  Relaxed<bool> m_any_awaited{false};  ///< something awaited before is still on a stream
 };
 
 }  // namespace trellis::Impl

@@ -9,11 +9,12 @@ namespace trellis::Impl {
 namespace {
 
 /// A few instances that capture, with events for the order of the launches on them. A launch is
-/// known by its number over all rounds.
+/// identified by its number over all rounds.
 ///
-/// An edge of the graph takes the device time, so there is none where others lead to the same: each
-/// launch has a clock, which says for every lane how many of the launches there come before it, by
-/// the number behind the newest of them. A lane has the clock of its newest launch.
+/// An edge of the graph takes the device time, so there is none where other edges lead to the same
+/// launch. Each launch has a vector clock. For each lane it holds how many of the launches there
+/// come before it, as the number behind the newest of them. A lane has the clock of its newest
+/// launch.
 class Lanes {
  public:
   Lanes(DeviceAdapter& device, std::vector<void*>& instances, std::size_t most,
@@ -29,10 +30,10 @@ class Lanes {
       if (event != nullptr) m_device.release_event(event);
   }
 
-  /// The first one has been told to capture; others join when they wait for its first event.
+  /// The first instance already captures; others join when they wait for its first event.
   void begin() { m_begin = record(0); }
 
-  /// Where the next launch goes, ordered behind others.
+  /// Chooses the lane for the next launch, ordered behind others.
   std::size_t place(std::vector<std::size_t> const& before) {
     m_before = before;
     std::sort(m_before.begin(), m_before.end(), std::greater<>());
@@ -45,7 +46,6 @@ class Lanes {
     }
     return lane;
   }
-  /// It has been done there.
   void placed(std::size_t lane, bool somebody_waits) {
     m_lane_of.push_back(lane);
     m_clocks[lane][lane] = m_lane_of.size();
@@ -68,8 +68,8 @@ class Lanes {
   }
   [[nodiscard]] std::size_t newest(std::size_t lane) const { return m_clocks[lane][lane]; }
 
-  /// The lane of one of those before with nothing behind it, else one with nothing that does not
-  /// come before anyway, else a fresh one, else the one whose newest launch is the oldest.
+  /// Chooses a lane of a predecessor with nothing behind it. The next choices are a lane where
+  /// everything comes before anyway, a new lane, and the lane whose newest launch is the oldest.
   std::size_t choose() {
     Clock all;
     for (std::size_t const each : m_before) {
@@ -93,7 +93,7 @@ class Lanes {
     return lane;
   }
   void* record(std::size_t lane) {
-    m_events.push_back(nullptr);  // stays so when the device has failed meanwhile, which throws
+    m_events.push_back(nullptr);  // stays so if the device has failed meanwhile, which throws
     return m_events.back() = m_device.record_event(m_instances[lane], false);
   }
 
@@ -104,10 +104,10 @@ class Lanes {
   void* m_begin = nullptr;
   std::vector<Clock> m_clocks;         ///< by lane
   std::vector<std::size_t> m_lane_of;  ///< by launch
-  std::vector<Clock> m_clock_of;       ///< by launch; empty: nobody waits for it
+  std::vector<Clock> m_clock_of;       ///< by launch; empty: no launch waits for it
   std::vector<void*> m_event_of;       ///< by launch
   std::vector<void*> m_events;         ///< all
-  std::vector<std::size_t> m_before;   ///< of the launch that is placed, the newest first
+  std::vector<std::size_t> m_before;   ///< of the launch being placed, the newest first
 };
 
 }  // namespace
@@ -139,7 +139,7 @@ bool CapturedGraph::capture(DeviceAdapter& device, CaptureOrder const& order, st
   } catch (...) {
     try {
       device.release_graph(device.end_capture(instances[0], nullptr));
-    } catch (...) {  // it has been given up, and that was the purpose
+    } catch (...) {  // discarding it was the purpose
     }
     throw;
   }

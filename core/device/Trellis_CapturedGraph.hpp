@@ -10,34 +10,33 @@
 
 namespace trellis::Impl {
 
-/// The order of launches that are captured, round by round. Each is known by its place in a list,
-/// and comes after some of its own round that are before it there, and after any of the round
-/// before.
+/// The order of captured launches, round by round. Each is identified by its place in a list. It
+/// comes after launches of its own round that are before it there, and after any of the previous
+/// round.
 struct CaptureOrder {
   struct Node {
     std::vector<std::size_t> after;           ///< places in its own round
     std::vector<std::size_t> after_previous;  ///< places in the round before
-    bool leads_on = false;                    ///< something in its own round may come after it
+    bool leads_on = false;                    ///< a later launch of its own round may come after it
   };
   std::vector<Node> nodes;  ///< by place
 };
 
 /// A graph of a device, captured from what some launches put on its instances. Guarded by the mutex
-/// of AsyncStreams: they are the user's code, as any launch.
+/// of AsyncStreams, as these launches are user code like any other.
 struct CapturedGraph {
   void* handle = nullptr;
-  /// What it was captured with, and nothing else: kernels use memory that belongs to an instance,
-  /// which another capture might replace.
+  /// The instances it was captured with, used for nothing else. Kernels use memory that belongs to
+  /// an instance, which another capture might replace.
   std::vector<void*> instances;
 
-  /// Captures `rounds` rounds, one after the other, or updates the graph that is there. In it at
-  /// most `most_at_once` launches run side by side. `run(place, instance)` does one of them. False
-  /// when the device has no graphs. Throws what `run` or the device throws; then the old graph is
-  /// still there, if any.
+  /// Captures `rounds` rounds, one after the other, or updates the existing graph. At most
+  /// `most_at_once` launches run side by side in it. `run(place, instance)` makes one of them.
+  /// False when the device has no graphs. Throws what `run` or the device throws; then the old
+  /// graph, if any, still exists.
   bool capture(DeviceAdapter& device, CaptureOrder const& order, std::size_t rounds,
                std::size_t most_at_once, int threads_per_worker,
                FunctionRef<void(std::size_t place, void* instance)> run);
-  /// Gives everything back to the device; then there is no graph.
   void release(DeviceAdapter& device) noexcept;
 };
 

@@ -14,8 +14,8 @@ void DeviceClock::stop() noexcept {
 void DeviceClock::set(DeviceAdapter& device, void* instance) {
   for (Origin const& origin : m_origins)
     if (origin.device == &device) return;
-  // The thread may be interrupted between the event and the look at the host's clock: the best of a
-  // few.
+  // The thread may be interrupted between the event and the reading of the host's clock, so take
+  // the best of a few.
   Origin best{&device, nullptr, 0};
   std::uint64_t best_doubt = 0;
   for (int attempt = 0; attempt < 8; ++attempt) {
@@ -44,14 +44,14 @@ DeviceClock::Origin& DeviceClock::origin_of(DeviceAdapter const& device) {
                        [&](Origin const& each) { return each.device == &device; });
 }
 
-/// By the host's clock. Requires a timed event that has passed.
+/// Time by the host's clock. Requires a timed event that has passed.
 std::int64_t DeviceClock::time_of(Origin const& origin, void* event) {
   return origin.at_ns + origin.device->nanoseconds_between(origin.event, event);
 }
 
-/// The two clocks do not run alike to the last millionth. That nothing starts before it was
-/// launched, nor is over later than it was seen to be, tells when they are too far apart, and by
-/// how much at least.
+/// The two clocks may differ by about a millionth. No task starts before it was launched, or ends
+/// later than it was seen to have ended. This shows when the clocks are too far apart, and by how
+/// much at least.
 DeviceClock::Span DeviceClock::measure(DeviceAdapter const& device, void* start, void* end,
                                        std::uint64_t launched_ns, std::int64_t earliest) {
   Origin& origin = origin_of(device);

@@ -59,12 +59,12 @@ void DeviceTasks::order_launches(std::span<Task*> ready) const {
     if (task->runs_on_device()) task = (next++)->task;
 }
 
-/// Requires one that goes to an asynchronous device.
+/// Requires a task that goes to an asynchronous device.
 bool DeviceTasks::may_be_launched(Task const& task) const {
   return task.failure == nullptr && !task.marks.main_thread && !m_serial && may_launch_here();
 }
 
-/// Not in a launch, which has the streams for itself.
+/// False in a launch, which has the streams for itself.
 bool DeviceTasks::may_launch_here() const {
   Frame const* const frame = Frame::of(m_kernel);
   return frame == nullptr ||
@@ -111,7 +111,7 @@ bool DeviceTasks::offer(Task& task) {
          m_offered.offer(task, rank_of_launch(task));
 }
 
-/// While it launches the thread does not look for tasks: others may have to.
+/// While the thread launches it does not look for tasks: other threads may have to.
 void DeviceTasks::launch_offered(Seat& seat, int most) {
   bool const has_seat = seat.number >= 0;
   if (has_seat) ++t_quiet_locks;
@@ -131,7 +131,7 @@ void DeviceTasks::launch_offered(Seat& seat, int most) {
   if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, nothing);
 }
 
-/// Only where it may launch.
+/// Begins to serve the queue, only where this thread may launch.
 void DeviceTasks::stand_by() {
   if (!m_offered.anyone_stands_by() && m_streams.has_slow_launches() && m_streams.busy() &&
       Frame::of(m_kernel) == nullptr)
@@ -141,11 +141,11 @@ void DeviceTasks::stand_by() {
 void DeviceTasks::stand_down(Seat& seat) {
   m_offered.stop_serving();
   launch_all_offered(seat);
-  if (stands_by()) m_offered.stand_down();  // else it has been done in a destructor that waits
+  if (stands_by()) m_offered.stand_down();  // else a destructor that waits has done it
 }
 
-/// False: it did not serve it. (Then there may still be what had been offered before the queue was
-/// closed.)
+/// Returns whether it served the queue. (If not, tasks that were offered before the queue was
+/// closed may still be there.)
 bool DeviceTasks::stops_serving(Seat& seat) {
   bool const serves = m_offered.is_served();
   if (serves) m_offered.stop_serving();
@@ -156,14 +156,14 @@ bool DeviceTasks::stops_serving(Seat& seat) {
 void DeviceTasks::close_offers() {
   m_offered.close();
   Frame const* const frame = Frame::of(m_kernel);
-  // In a launch, or told of one, by itself: that is among what is pending.
+  // In a launch, or when it reports one, this thread itself is part of what is pending.
   if (stands_by() || (frame != nullptr && frame->is_launch())) return;
   if (may_launch_here()) launch_all_offered(m_kernel.own_seat());
   while (m_offered.any_pending()) std::this_thread::yield();
 }
 
-/// Failures of those before it on the device, as far as they are known. Each enters the log before
-/// its task is complete; one that comes later finds this task launched, and is seen when it
+/// Takes over failures of predecessors on the device, as far as they are known. Each enters the log
+/// before its task is complete. A later failure finds this task launched, and is seen when the task
 /// retires, which is later still.
 void DeviceTasks::inherit_on_device(Task& task) {
   m_cancellation.reach(task);
@@ -173,7 +173,7 @@ void DeviceTasks::inherit_on_device(Task& task) {
 }
 
 /// Two replays with results may be of one plan. The host fetches the results of the first one when
-/// that is over, from where the second one puts its own, which therefore must not be launched
+/// it is over. The second one writes its results to the same place, so it must not be launched
 /// before.
 Trigger DeviceTasks::trigger_between(Task const& before, Task const& after) {
   DeviceAdapter const* const first = before.device();
@@ -196,7 +196,7 @@ void DeviceTasks::note_launch(Task& task, Vector<Task*>& ready) {
   task.launched = true;
   if (task.is_recorded())
     return m_streams.note_awaited();  // all edges of a plan fire on completion
-  // Successors that wait for the launch alone leave the list, see Task.
+  // Successors that wait only for the launch leave the list, see Task.
   task.keep_successors([&](Task* successor) {
     if (DeviceTasks::trigger_between(task, *successor) == Trigger::completion) return true;
     trigger(*successor, nullptr, ready);
@@ -205,7 +205,7 @@ void DeviceTasks::note_launch(Task& task, Vector<Task*>& ready) {
   if (task.successor_count > 0 || task.exclusive) m_streams.note_awaited();
 }
 
-/// `ready` gets its successors that wait for nothing else.
+/// `ready` gets the successors that wait for nothing else.
 void DeviceTasks::launch_one(Task& task, Seat& seat, Vector<Task*>& ready) {
   if (task.marks.is_fusable && task.deployed() != nullptr) [[unlikely]]
     return deploy_batch(task, seat);
@@ -223,11 +223,11 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, Vector<Task*>& ready) {
         [&](bool threw) { threw ? note_failed_launch(task) : note_launch(task, ready); });
   } catch (...) {  // nothing has been launched
     task.failure = m_kernel.current_failure(task);
-    m_kernel.push(task, &seat);  // its end may be code of the user's
+    m_kernel.push(task, &seat);  // its end may be user code
   }
 }
 
-/// Those of a batch that are to be launched, no longer linked.
+/// Returns the members of a batch that are to be launched, no longer linked.
 Vector<Task*> DeviceTasks::live_members(Task& first, Seat& seat) {
   Vector<Task*> live = FusionPool::unlink(first);
   std::erase_if(live, [&](Task* task) {
@@ -240,7 +240,6 @@ Vector<Task*> DeviceTasks::live_members(Task& first, Seat& seat) {
   return live;
 }
 
-/// Returns their bodies.
 Vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
   FusionPool::link(members);
   m_kernel.events().batch(*members.front());
@@ -254,8 +253,8 @@ Vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
   return bodies;
 }
 
-/// One launch for all. When it throws, those that have not begun are launched by themselves, and
-/// fail by themselves, if they do.
+/// Launches all members at once. When that throws, those that have not begun are launched one by
+/// one, so that each can fail on its own.
 void DeviceTasks::launch_batch(Task& first, Seat& seat, Vector<Task*>& ready) {
   Vector<Task*> const live = live_members(first, seat);
   if (live.empty()) return;
@@ -282,10 +281,10 @@ void DeviceTasks::launch_batch(Task& first, Seat& seat, Vector<Task*>& ready) {
   for (Task* const task : std::span(live).subspan(begun)) launch_one(*task, seat, ready);
 }
 
-/// A batch of tasks of the host that goes to a device. They stay tasks of the host, which end late:
-/// nothing that comes before or after them is ordered by the device, so there is nothing to wait
-/// for there, and their successors are triggered when the device says that they are done. When the
-/// launch throws, nothing of them has begun, and they run at home.
+/// Launches a batch of host tasks on a device. They remain host tasks, which end late. The device
+/// orders nothing before or after them, so the launch has nothing to wait for there. Their
+/// successors are triggered when the device reports that they are done. When the launch throws,
+/// none of them has begun, and they run at home.
 void DeviceTasks::deploy_batch(Task& first, Seat& seat) {
   Vector<Task*> const live = live_members(first, seat);
   if (live.empty()) return;
@@ -334,8 +333,8 @@ bool DeviceTasks::complete_passed(Seat& seat, Poller& poller) {
   Task* nothing = nullptr;
   if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, nothing);
   if (!any && somebody_waits) m_streams.host_is_idle();
-  // Nobody else may be awake: none of the conditions that these have made true is looked at
-  // otherwise before this thread sleeps.
+  // All other threads may be asleep. If these completions have made a wait condition true, no other
+  // thread checks it before this thread sleeps.
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   if (!m_streams.busy() && Frame::top == nullptr) m_destructors.destroy_kept_of_devices(seat);
   return any;
@@ -367,8 +366,9 @@ void DeviceTasks::complete_one(AsyncStreams::Retired const& passed, Seat& seat) 
     m_kernel.push(*next, &seat);
 }
 
-/// The device has failed. It does not say in which task, so it is the first one of the stream that
-/// is not known to have passed; nobody knows what those behind it have done.
+/// Completes a task after the device has failed. The device does not say in which task, so the
+/// failure belongs to the first task of the stream that is not known to have passed. It is unknown
+/// what the tasks behind it have done.
 void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, Seat& seat) {
   Task& task = *failed.task;
   std::string& first = failed.failure->first;
@@ -376,7 +376,7 @@ void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, Seat& sea
   try {
     if (!first.empty())
       remark = " (at " + first + " or later, before this task was known to be done)";
-  } catch (std::bad_alloc const&) {  // then without it
+  } catch (std::bad_alloc const&) {  // then without the remark
   }
   FailurePtr failure;
   try {

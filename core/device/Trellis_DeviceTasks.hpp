@@ -23,7 +23,7 @@ class FailureLog;
 class FusionPool;
 class Kernel;
 
-/// Tasks on devices: from ready to launched, and from passed to done.
+/// Moves tasks on devices from ready to launched, and from passed to done.
 class DeviceTasks {
  public:
   DeviceTasks(Kernel& kernel, Cancellation& cancellation, Destructors& destructors,
@@ -36,40 +36,42 @@ class DeviceTasks {
 
   /// What the edge between two tasks waits for.
   [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
-  /// A device task is launched by whoever makes it ready, or by a thread that stands by (`offer`).
-  /// Not in the launch of another one, which has the streams for itself.
+  /// True if the calling thread may launch this device task. It is launched by the thread that
+  /// makes it ready, or by a launching thread (`offer`). A thread does not launch it within the
+  /// launch of another task, which has the streams for itself.
   [[nodiscard]] bool launches_here(Task const& task) const {
     return task.goes_to_device() && may_be_launched(task);
   }
-  /// Launches a task, and then those that have only waited for its launch, and so on.
+  /// Launches a task, then those that have only waited for its launch, and so on.
   void launch(Task& first, Seat& seat);
 
-  /// Puts those on devices, which have become ready together, into the order in which they are to
-  /// be launched: by priority, then as the policy ranks them. The others stay where they are.
+  /// Sorts the device tasks, which have become ready together, into the order of their launch: by
+  /// priority, then as the policy ranks them. The other tasks keep their places.
   void order_launches(std::span<Task*> ready) const;
 
-  /// Leaves the launch of a ready task to a thread that has nothing else to do. False: there is
+  /// Leaves the launch of a ready task to a thread that has nothing else to do. False if there is
   /// none.
   [[nodiscard]] bool offer(Task& task);
-  /// Of the thread that stands by: so many at most of what has been offered to it.
+  /// Launches at most `most` of the tasks offered to this thread, which serves the queue.
   void launch_offered(Seat& seat, int most);
-  /// From now on whoever makes a task ready launches it. Returns when nothing is left of what has
-  /// been offered before.
+  /// From now on each thread launches the tasks that it makes ready. Returns when all tasks offered
+  /// before have been launched.
   void close_offers();
 
-  /// Two threads would be in each other's way: while one launches for others it asks as well.
+  /// True if this thread may ask. Two threads would disturb each other: the thread that launches
+  /// for others also asks.
   [[nodiscard]] bool may_ask() const {
     return !m_offered.any_pending() || !m_offered.anyone_stands_by() || m_offered.stands_by();
   }
 
-  // Of a thread that looks for tasks, see LaunchQueue.
+  // For a thread that looks for tasks, see LaunchQueue.
   [[nodiscard]] bool any_offers() const { return m_offered.any(); }
   [[nodiscard]] bool stands_by() const { return m_offered.stands_by(); }
   void stand_by();
   /// Requires `stands_by`. Launches what has been offered.
   void stand_down(Seat& seat);
-  /// As long as one is there the calling thread does not serve the queue, for it is in code of the
-  /// user's that is no launch. No lock is held.
+  /// While an object exists the calling thread does not serve the queue, as it runs user code that
+  /// is no launch. No lock is held.
   class NotServing {
    public:
     NotServing(DeviceTasks& devices, Seat& seat) : m_devices(devices) {
@@ -84,35 +86,35 @@ class DeviceTasks {
 
    private:
     DeviceTasks& m_devices;
-    bool m_serves = false;  ///< when it is back
+    bool m_serves = false;  ///< serve again afterwards
   };
 
-  /// What is launched counts with the streams before it is not pending any more, so it is looked
-  /// for in this order.
+  /// A launched task counts in the streams before it stops being pending, so the two are read in
+  /// this order.
   [[nodiscard]] bool busy() const { return m_offered.any_pending() || m_streams.busy(); }
-  /// Is it worth to ask? A device with a clock of its own goes on when the host waits: what happens
-  /// must not depend on how fast a thread submits.
+  /// True if asking is useful. A device with its own clock advances when the host waits: the
+  /// outcome must not depend on how fast a thread submits.
   [[nodiscard]] bool may_go_on(Seat const& seat) const {
     return !m_streams.has_own_clock() || anyone_waits(seat);
   }
-  /// A thread that needs a task of a device to be complete, or another task.
+  /// True if a thread waits for a device task, or for another task, to be complete.
   [[nodiscard]] bool anyone_waits(Seat const& seat) const {
     return seat.waits || m_workers.anyone_waits();
   }
-  /// How often to ask. A thread that waits may wait for what is not launched yet.
+  /// How often to ask. A waiting thread may wait for a task that is not launched yet.
   [[nodiscard]] Poller::Pace pace(Seat const& seat) const {
     if (m_offered.any_pending())
       return m_streams.is_awaited() ? Poller::Pace::nobody_waits : Poller::Pace::launches;
     bool const is_awaited = anyone_waits(seat) || m_streams.is_awaited();
     return is_awaited ? Poller::Pace::awaited : Poller::Pace::nobody_waits;
   }
-  /// Completes what has passed on the streams; false: nothing. What has been found is in the
-  /// streams' keeping until its turn comes, so where code of the user's waits meanwhile another
-  /// thread completes the rest. The calling thread is the poller.
+  /// Completes what has passed on the streams; false if nothing has. The streams keep what was
+  /// found until its turn comes. So if user code waits meanwhile, another thread completes the
+  /// rest. The calling thread is the poller.
   bool complete_passed(Seat& seat, Poller& poller);
 
  private:
-  /// Among launches of one priority.
+  /// The rank among launches of one priority.
   [[nodiscard]] std::int64_t rank_of_launch(Task& task) const;
   [[nodiscard]] bool may_be_launched(Task const& task) const;
   [[nodiscard]] bool may_launch_here() const;

@@ -15,28 +15,30 @@
 
 namespace trellis::Impl {
 
-/// Ready tasks of devices, from the threads that made them ready to a thread that launches them. A
-/// launch takes the device's driver several microseconds, ten times as long as the submission of a
-/// task. So who submits offers it to a thread that has nothing else to do, and submits on.
+/// Ready device tasks on their way from the threads that made them ready to a thread that launches
+/// them. A launch takes the device's driver several microseconds, ten times as long as the
+/// submission of a task. So a submitting thread offers it to a thread that has nothing else to do,
+/// and submits on.
 ///
-/// WHO LAUNCHES. One thread that has found no task stands by: it serves the queue between two looks
-/// for tasks, while it asks devices, and while it completes what these have done. Before it goes to
-/// a task, to sleep, or to code of the user's that is no launch (functors end, functions are asked)
-/// it stops to serve the queue, and launches all that is in it. From then on nothing is offered,
-/// and whoever makes a task ready launches it: so what one of these launches makes ready follows
+/// WHICH THREAD LAUNCHES. One thread that has found no task serves the queue: between two looks for
+/// tasks, while it asks devices, and while it completes what these have done. It stops before it
+/// runs a task, sleeps, or runs user code that is no launch (destructors of functors, progress
+/// functions). Then it launches everything in the queue. From then on nothing is offered, and each
+/// thread launches the tasks that it makes ready. So tasks that become ready by such a launch
+/// follow it.
+///
+/// INVARIANT (no launch is forgotten). The flag that the queue is served changes under the lock. A
+/// task enters under the lock, and only while the flag is set. So the thread that clears it empties
+/// the queue at once, whatever it does next, and no other thread ever needs to look into it. (A
+/// launch is user code, too. What is offered meanwhile waits for its end. So would a thread that
+/// launched it at once, as launches follow each other.)
+///
+/// `m_pending` counts a task from its entry into the queue until it has been launched, or the
+/// policy has it. So a thread that asks whether anything is on its way to a device does not miss
 /// it.
-///
-/// INVARIANT (no launch is forgotten). Whether the queue is served changes under the lock, and a
-/// task enters under the lock, and only while it is. So when the queue is not served the thread
-/// that has stopped to serve it empties it there and then, whatever it does next, and nobody else
-/// ever need look into it. (A launch is code of the user's, too. What is offered meanwhile waits
-/// for its end; so would a thread that launched it at once, for launches follow each other.)
-///
-/// `m_pending` counts from when a task is in the queue until it has been launched, or is in the
-/// policy's hands: who asks whether anything is on its way to a device does not miss it.
 class LaunchQueue {
  public:
-  /// Of a thread that makes the task ready. False: the queue is not served.
+  /// Called by the thread that makes the task ready. False if the queue is not served.
   [[nodiscard]] bool offer(Task& task, std::int64_t rank) {
     std::lock_guard const lock(m_lock);
     if (!is_served()) return false;
@@ -46,7 +48,7 @@ class LaunchQueue {
     m_waiting.store(m_waiting.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return true;
   }
-  /// The first one, or null. The caller calls `is_launched` when the task is.
+  /// Returns the first task, or null. The caller calls `is_launched` when the task is launched.
   [[nodiscard]] Task* take() {
     if (!any()) return nullptr;
     std::lock_guard const lock(m_lock);
@@ -55,7 +57,7 @@ class LaunchQueue {
     Task* const task = m_tasks.back().task;
     m_tasks.pop_back();
     m_waiting.store(m_waiting.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    // Another thread has written the next one. To fetch it takes less time than this one's launch.
+    // Another thread has written the next one. Fetching it takes less time than this one's launch.
     if (!m_tasks.empty()) m_tasks.front().task->prefetch_to_launch();
     return task;
   }
@@ -67,7 +69,7 @@ class LaunchQueue {
     m_is_served.store(false, std::memory_order_relaxed);
   }
 
-  /// Exact on the thread that stands by, when it does not serve the queue.
+  /// Exact on the launching thread while it does not serve the queue.
   [[nodiscard]] bool any() const { return m_waiting.load(std::memory_order_relaxed) > 0; }
   [[nodiscard]] bool any_pending() const { return m_pending.load(std::memory_order_seq_cst) > 0; }
   [[nodiscard]] bool is_served() const { return m_is_served.load(std::memory_order_relaxed); }
@@ -75,11 +77,10 @@ class LaunchQueue {
   [[nodiscard]] bool anyone_stands_by() const {
     return m_thread.load(std::memory_order_seq_cst) != nullptr;
   }
-  /// Does the calling thread?
   [[nodiscard]] bool stands_by() const {
     return m_thread.load(std::memory_order_relaxed) == ThisThread::id();
   }
-  /// Unless another one does.
+  /// Makes the calling thread the one that serves the queue, unless there is another.
   void stand_by() {
     if (anyone_stands_by()) return;
     std::lock_guard const lock(m_lock);
@@ -92,17 +93,18 @@ class LaunchQueue {
     std::lock_guard const lock(m_lock);
     m_is_served.store(!m_is_closed, std::memory_order_relaxed);
   }
-  /// What is in the queue is then to be launched.
+  /// What is in the queue must then be launched.
   void stop_serving() {
     std::lock_guard const lock(m_lock);
     m_is_served.store(false, std::memory_order_relaxed);
   }
-  /// Requires that it does not serve the queue, and that this is empty.
+  /// Requires that the thread does not serve the queue, and that the queue is empty.
   void stand_down() { m_thread.store(nullptr, std::memory_order_seq_cst); }
 
  private:
-  /// Launched first is what has the highest priority, then the highest rank; and else what has been
-  /// submitted first, whoever made it ready, as if each launch took no time.
+  /// The highest priority is launched first, then the highest rank, then the task that was
+  /// submitted first. It does not matter which thread made it ready, as if each launch took no
+  /// time.
   struct Offer {
     int priority;
     std::int64_t rank;
@@ -114,8 +116,8 @@ class LaunchQueue {
     }
   };
 
-  // Looked at by each thread that looks for tasks, and written seldom where there are no devices.
-  alignas(64) std::atomic<void const*> m_thread{nullptr};  ///< that stands by
+  // Read by each thread that looks for tasks, and written seldom if there are no devices.
+  alignas(64) std::atomic<void const*> m_thread{nullptr};  ///< the thread that launches
   // Written under the lock.
   std::atomic<bool> m_is_served{false};
   std::atomic<std::size_t> m_waiting{0};  ///< in the queue

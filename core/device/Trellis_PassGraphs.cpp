@@ -15,11 +15,11 @@
 
 /// Passes of a loop as graphs of a device.
 ///
-/// Where all tasks of a pass do nothing but launch work on one device, the whole is a task of that
-/// device, which launches them as one graph. The parts do not run: they are what the graph is
-/// captured from, and they are complete when it has passed. A pass updates the graph of its plan
-/// with its own functors; launches before are not affected by that, and a graph waits for the end
-/// of its own launch before.
+/// If all tasks of a pass only launch work on one device, the whole pass is a task of that device,
+/// which launches them as one graph. The parts do not run: the graph is captured from them, and
+/// they are complete when it has passed. A pass updates the graph of its plan with its own
+/// functors. That does not affect earlier launches, and a graph waits for the end of its own
+/// previous launch.
 namespace trellis::Impl {
 
 TaskOps const PlanGraphs::pass_graph_ops{.pattern = "iterate",
@@ -28,7 +28,7 @@ TaskOps const PlanGraphs::pass_graph_ops{.pattern = "iterate",
                                          .fail = &fail_pass_graph,
                                          .finish = &finish_pass_graph};
 
-/// Who looks at single tasks sees them run one by one.
+/// A record or an observer of single tasks sees them run one by one.
 void PlanGraphs::choose_graph(RecordedGraph& plan, std::vector<Task*> const& tasks) const {
   DeviceAdapter* const device = tasks.front()->device();
   bool const all = std::all_of(tasks.begin(), tasks.end(), [&](Task const* task) {
@@ -39,7 +39,7 @@ void PlanGraphs::choose_graph(RecordedGraph& plan, std::vector<Task*> const& tas
   plan.has_graph.store(true, std::memory_order_relaxed);
 }
 
-/// Called under the lock of the streams.
+/// The caller holds the lock of the streams.
 void PlanGraphs::run_pass_graph(void* body, void* instance, Label const& /*label*/) {
   auto& [plan, graphs, parts] = *static_cast<WholePass*>(body);
   PlanGraph& graph = plan->graph;
@@ -103,7 +103,7 @@ void PlanGraphs::destroy_pass_graph(void* body) noexcept {
   whole->~WholePass();
 }
 
-/// The graph has passed, or will not be launched.
+/// Called when the graph has passed, or will not be launched.
 void PlanGraphs::end_parts(std::vector<Task*> const& parts) {
   Seat& seat = m_kernel.own_seat();
   bool anyone_waits = false;

@@ -15,24 +15,23 @@
 
 /// Plans, or pieces of plans, as graphs of a device.
 ///
-/// A task can be in a graph when its body does nothing but launch work on one device. A plan of
-/// such tasks only is one graph, and a replay is a task on the device that launches it. In another
-/// plan such tasks are taken together to pieces, each of which is one task of the plan in their
-/// place.
+/// A task can be in a graph when its body only launches work on one device. A plan that consists of
+/// such tasks is one graph, and a replay is a task on the device that launches it. In another plan
+/// such tasks are combined into pieces; each piece is one task of the plan in their place.
 ///
-/// PIECES. Let the level of a task be the largest number of changes from a task outside of graphs
-/// to one inside on a path to it, within a round. A piece is what hangs together by edges among
-/// tasks of one level. On a path from a task of a piece to another one of it there is nobody else:
-/// each of the others would be of the same level and hang together with them, or outside, and then
-/// the level behind it were higher. So to put one task in the place of a piece makes no circle. Nor
-/// does it with the edges between rounds: they lead from u to v where a path within the round leads
-/// from v to u (see PlanState), and that path has an image, or both are in one piece, which then
-/// depends on its own run before, as a run of any task does.
+/// PIECES. Consider the paths to a task within a round, and on each the changes from a task outside
+/// of graphs to one inside. The level of a task is the largest number of such changes. A piece is a
+/// connected set of tasks of one level. On a path between two tasks of a piece there is no other
+/// task. Such a task would be of the same level and connected to them; or it would be outside, and
+/// then the level behind it would be higher. So replacing a piece by one task makes no cycle. The
+/// edges between rounds make none either. They lead from u to v where a path within the round leads
+/// from v to u (see PlanState). Either that path has an image, or both are in one piece. That piece
+/// then depends on its own previous run, as a run of any task does.
 namespace trellis::Impl {
 
 namespace {
 
-/// Two attempts: in the first one an instance may have to get memory for the kernels.
+/// Makes two attempts: in the first one an instance may have to get memory for the kernels.
 template <class Capture>
 bool try_to_capture(Capture capture) {
   for (int attempt = 0; attempt < 2; ++attempt) try {
@@ -42,8 +41,8 @@ bool try_to_capture(Capture capture) {
   return false;
 }
 
-/// Launches graphs, or what they are made of, one after the other, when that cannot be captured any
-/// more. `capture(k)` makes the graph of k rounds.
+/// Launches graphs, or their tasks one after the other when these cannot be captured any more.
+/// `capture(k)` makes the graph of k rounds.
 template <class Capture>
 void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint64_t rounds,
                    void* instance, Capture capture) {
@@ -69,7 +68,7 @@ void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint6
       for (Task* task : tasks) task->ops->run(task->body, instance, task->label);
 }
 
-/// The order of the tasks at these places, which ascend.
+/// Returns the order of the tasks at these places, which ascend.
 CaptureOrder order_of(RecordedEdges const& edges, std::vector<std::uint32_t> const& places) {
   using Kind = RecordedEdge::Kind;
   CaptureOrder order;
@@ -96,7 +95,7 @@ std::vector<std::uint32_t> all_places(std::size_t count) {
 
 }  // namespace
 
-/// The graph of tasks that all run on this device. It has not been captured yet.
+/// Sets up the graph of tasks that all run on this device, without capturing it.
 void PlanGraphs::prepare(RecordedGraph& recorded, DeviceAdapter& device) {
   recorded.graph.device = &device;
   recorded.graph.order = order_of(recorded.edges(), all_places(recorded.size()));
@@ -107,8 +106,8 @@ bool can_be_captured(Task const& task) {
          !task.marks.main_thread && task.on_device->wanted_stream < 0;
 }
 
-/// Makes graphs of the plan, or of pieces of it, where that is possible. Who looks at single tasks
-/// is to see them run one by one.
+/// Makes graphs of the plan, or of pieces of it, where possible. With a record or an observer of
+/// single tasks these run one by one.
 void PlanGraphs::capture(PlanState& plan) {
   if (plan.tasks.empty() || m_kernel.numbers_runs()) return;
   DeviceAdapter* const device = plan.tasks.front()->device();
@@ -134,7 +133,7 @@ bool PlanGraphs::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tas
   return captured;
 }
 
-/// Requires the lock of the streams.
+/// The caller holds the lock of the streams.
 bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
                                std::vector<Task*> const& tasks) {
   CapturedGraph& captured = rounds == 1 ? graph.one : graph.several;
@@ -149,7 +148,7 @@ bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
       });
 }
 
-/// Calls `finish` for all that have one. Throws the first error.
+/// Calls `finish` for all tasks that have one. Throws the first error.
 void PlanGraphs::finish_all(std::vector<Task*> const& tasks) {
   FailurePtr failure;
   for (Task* task : tasks)
@@ -201,7 +200,7 @@ TaskHandle PlanGraphs::replay_graph(Label const& label, std::shared_ptr<PlanStat
     auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, count}; };
     TaskSpec spec(Label(label), ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
     spec.accesses = plan->recorded->requests();
-    spec.after = plan->after;  // and after the replay before, see Plans::order_behind_replays
+    spec.after = plan->after;  // and after the previous replay, see Plans::order_behind_replays
     spec.space = plan->recorded->graph.device;
     spec.replays = plan.get();
     last = m_plans.replay_with(*plan, std::move(spec));
@@ -255,8 +254,8 @@ void PlanGraphs::finish_piece(void* body) {
   piece.task->node->plan->graphs->finish_all(piece.members);
 }
 
-/// Numbers of the tasks that hang together and can be launched as one graph; a piece is called by
-/// its first one.
+/// Numbers of the pieces: connected tasks that can be launched as one graph. A piece has the number
+/// of its first task.
 static std::vector<std::size_t> find_pieces(PlanState const& plan) {
   std::size_t const count = plan.tasks.size();
   std::vector<std::size_t> level(count, 0);
@@ -290,7 +289,8 @@ static std::vector<std::size_t> find_pieces(PlanState const& plan) {
   return piece;
 }
 
-/// Puts a task in the place of each piece of two or more. Requires the lock of the streams.
+/// Puts one task in the place of each piece of two or more. The caller holds the lock of the
+/// streams.
 void PlanGraphs::make_pieces(PlanState& plan) {
   static constexpr TaskOps piece_ops{
       .pattern = "graph",

@@ -25,8 +25,8 @@ struct PlanGraph;
 class Plans;
 struct PlanState;
 
-/// Plans, pieces of plans, and passes of loops as graphs of a device: captures their tasks, and
-/// launches what has been captured. The graphs belong to the plans.
+/// Runs plans, pieces of plans, and passes of loops as graphs of a device: captures their tasks,
+/// and launches the graphs, which belong to the plans.
 class PlanGraphs {
  public:
   PlanGraphs(Kernel& kernel, Cancellation& cancellation, Destructors& destructors, Plans& plans,
@@ -47,7 +47,7 @@ class PlanGraphs {
   void capture(PlanState& plan);
   TaskHandle replay_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
                           std::uint64_t rounds);
-  /// of a plan whose tasks leave something for the host
+  /// of a plan whose tasks leave results for the host
   static TaskOps const graph_ops_with_results;
 
   // Passes of `iterate`.

@@ -72,8 +72,8 @@ Exclusion::Past Exclusion::past_of(Task const& task) {
   return past;
 }
 
-/// Exclusive accesses to one area that were not in one group have a dependency between them:
-/// nothing to choose.
+/// Tells how the order of two tasks was chosen. Exclusive accesses to one area that were not in one
+/// group have a dependency between them, so there was no choice.
 Exclusion::Chosen Exclusion::chosen_between(Past const& earlier, Past const& later) const {
   if (earlier.parent != later.parent) return Chosen::not_at_all;
   bool dependent = false;
@@ -96,7 +96,7 @@ Exclusion::Chosen Exclusion::chosen_between(Past const& earlier, Past const& lat
   return excluded && !dependent ? Chosen::released : Chosen::not_at_all;
 }
 
-/// Edges from those that held before, but not from one that another of these has come after.
+/// Records edges from earlier holders, but not from one that another of these has come after.
 void Exclusion::record_order(Task const& task) {
   Past now = past_of(task);
   Vector<Past const*> chosen;
@@ -110,7 +110,7 @@ void Exclusion::record_order(Task const& task) {
     m_recorder->edge(before.id, now.id, EdgeReason::exclusion, how == Chosen::released);
     chosen.push_back(&before);
   }
-  // What lies within the new one's claims need not be looked at again.
+  // Holders whose claims lie within those of the new one need no further look.
   if (!ruled())
     std::erase_if(m_past, [&](Past const& before) {
       return before.parent == now.parent &&
@@ -124,9 +124,9 @@ void Exclusion::record_order(Task const& task) {
   m_past.push_back(std::move(now));
 }
 
-/// A running task has demoted. To what it newly has the dependencies have brought it, so nothing
-/// was chosen. From now on the groups say nothing of it: what made a later one depend on it may be
-/// gone.
+/// Records that a running task has demoted. Dependencies had ordered everything that it newly has,
+/// so no order was chosen. From now on the groups say nothing about it: the access that made a
+/// later task depend on it may be gone.
 void Exclusion::record_change(Task const& task) {
   Past now = past_of(task);
   auto const past = std::find_if(m_past.rbegin(), m_past.rend(),
@@ -148,7 +148,8 @@ void Exclusion::clear_record() {
   m_past.clear();
 }
 
-// --- who holds and waits, and for what -----------------------------------------------------------
+// --- holders and waiters, and their areas
+// ---------------------------------------------------------
 
 Exclusion::Claimant& Exclusion::arrive(Task& task, std::int64_t rank) {
   if (m_spare.empty()) {
@@ -170,7 +171,7 @@ void Exclusion::leave(Claimant& holder) {
   m_spare.splice(m_spare.begin(), m_holding, holder.self);
 }
 
-/// Null when the task is none. Its accesses are those that it became one with.
+/// Returns null if the task is no holder. Its accesses are those with which it became one.
 Exclusion::Claimant* Exclusion::holder(Task const& task) {
   for (std::uint32_t k = 0; k < task.access_count; ++k) {
     TaskAccess const& access = task.access(k);
@@ -189,7 +190,7 @@ void Exclusion::begin_turn(Claimant& claimant) {
   m_waiting.insert(m_arriving, claimant.self);
 }
 
-/// One that has not waited has none, but has arrived.
+/// A task that has not waited has no turn, but has arrived.
 void Exclusion::end_turn(Claimant& claimant, Claimants& to) {
   if (std::exchange(claimant.waits, false))
     m_waiting.take_out(claimant.self, to);
@@ -197,7 +198,7 @@ void Exclusion::end_turn(Claimant& claimant, Claimants& to) {
     to.splice(to.end(), m_arriving, claimant.self);
 }
 
-/// The same among those that wait. Costs more the more there are: only demotions from outside ask.
+/// Finds a waiting task. It costs more the more tasks wait; only demotions from outside call it.
 Exclusion::Claimant* Exclusion::waiter(Task const& task) {
   return m_waiting.find_if([&](Claimant const& waiter) { return waiter.task == &task; });
 }
@@ -231,7 +232,7 @@ void Exclusion::forget(Claimed& area) {
   auto const index = m_indices.find(area.region);
   index->second.erase(area.area, &area);
   if (index->second.size() == 0 && area.region != nullptr)
-    m_indices.erase(index);  // scopes come and go
+    m_indices.erase(index);  // regions end and begin
   area.overlapping.clear();
   m_spare_areas.push_back(m_areas.extract(area.entry));
 }
@@ -252,14 +253,14 @@ void Exclusion::claim(Claimant& claimant) {
   });
 }
 
-/// Who waits for what the holder had is to be asked in `grant`.
+/// `grant` must ask the tasks that wait for what the holder had.
 void Exclusion::give_up(Claimant& holder) {
   for (Claimed* area : holder.areas) area->holder = nullptr;
   may_open_around(holder);
   disclaim(holder);
 }
 
-/// An area with a queue has claimants, so what `grant` is to look at stays.
+/// An area with a queue has claimants, so the areas that `grant` is to check remain.
 void Exclusion::disclaim(Claimant& claimant) {
   for (Claimed* area : claimant.areas)
     if (--area->claimants == 0) forget(*area);
@@ -280,16 +281,16 @@ void Exclusion::admit(Claimant& claimant) {
   if (m_recorder != nullptr) record_order(*claimant.task);
 }
 
-// --- who may run ---------------------------------------------------------------------------------
+// --- which may run -------------------------------------------------------------------------------
 
-/// The front, if its turn comes before that of the other one. It keeps back those that conflict
-/// with it, unless a sleeper is in its way.
+/// Returns the front, if its turn comes before that of the other one. The front keeps back tasks
+/// that conflict with it, unless a sleeper is in its way.
 inline Exclusion::Claimant const* Exclusion::front_before(Claimant const& other) const {
   Claimant const* const first = m_waiting.front();
   return m_has_front && first != nullptr && first->turn < other.turn ? first : nullptr;
 }
 
-/// Is a task that sleeps, or is hindered, in its way?
+/// True if a task that sleeps or is hindered is in its way.
 bool Exclusion::is_behind_sleeper(Claimant const& waiter) const {
   auto const in_its_way = [&](Task const* sleeper) { return conflict(*sleeper, *waiter.task); };
   return std::any_of(m_sleeping.begin(), m_sleeping.end(), in_its_way) ||
@@ -309,7 +310,7 @@ bool Exclusion::is_closed(Claimed const& area, Claimant const& to) const {
   return at_any(is_of_front) && !is_behind_sleeper(*front);
 }
 
-/// The queue to wait in, or null for who may run.
+/// Returns the queue to wait in, or null if the task may run.
 Exclusion::Claimed* Exclusion::obstacle(Claimant const& to) {
   for (Claimed* area : to.areas)
     if (is_closed(*area, to)) return area;
@@ -327,7 +328,7 @@ bool Exclusion::acquire(Task& task, Vector<Task*>& others) {
   std::int64_t const rank =
       m_policy != nullptr ? m_policy->exclusive_rank(ReadyTask(&task)) : task.priority;
   std::lock_guard const lock(m_mutex);
-  if (!task.exclusive) return true;  // somebody has demoted it since its caller looked
+  if (!task.exclusive) return true;  // another thread has demoted it since the caller looked
   Claimant& claimant = arrive(task, rank);
   Claimed* const queue = obstacle(claimant);
   if (queue == nullptr) {
@@ -370,9 +371,9 @@ void Exclusion::may_open_around(Claimant const& claimant) {
   if (claimant.compared) may_open(m_compared);
 }
 
-/// Asks those who may be able to run now, by turn.
+/// Asks the tasks that may be able to run now, by turn.
 void Exclusion::grant(Vector<Task*>& ready) {
-  Claimed compared;  // those to ask; who goes on waiting goes back to m_compared
+  Claimed compared;  // tasks to ask; those that still wait go back to m_compared
   while (!m_may_open.empty()) {
     std::pop_heap(m_may_open.begin(), m_may_open.end(), begins_later);
     Claimed* area = m_may_open.back().area;
@@ -404,7 +405,7 @@ void Exclusion::release(Task& task, Vector<Task*>& ready) {
   grant(ready);
 }
 
-/// One that is ready, and may wait here, is asked again with what it still has, in its own turn.
+/// A ready task that may wait here is asked again with what it still has, in its own turn.
 void Exclusion::change(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
   bool const was_exclusive = task.exclusive;
@@ -413,12 +414,12 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, Vector<Task*>& rea
   apply();
   task.exclusive = concerns(task);
   if (!task.exclusive) std::erase(m_hindered, &task);
-  // One that is ready has held nothing yet.
+  // A ready task has held nothing yet.
   bool const has_held = claimant != nullptr || !was_exclusive;
   if (m_recorder != nullptr && has_held) record_change(task);
   if (waiting != nullptr) return change_waiting(*waiting, ready);
   if (claimant == nullptr) {
-    // It may only now become exclusive: what it had before kept everybody else away, so nobody is
+    // The task may only now become exclusive. What it had before kept all others away, so none is
     // in its way. If it was exclusive before, it has been made ready, but has not come here yet.
     if (task.exclusive && !was_exclusive) begin_to_hold(arrive(task, 0));
     return;

@@ -27,85 +27,84 @@ namespace trellis::Impl {
 /// Keeps tasks that exclude each other (exclusive accesses to overlapping areas, or a rule about
 /// their tags) from running at the same time. Their turns come in the order of the ranks that the
 /// scheduling policy gives them, and among equals in the order in which they become ready. Only
-/// tasks of one region are compared: parts of two tasks lie within what these declared, and those
-/// two exclude each other, and a task holds what it has until all its parts are done.
+/// tasks of one region are compared. The accesses of parts lie within those of their tasks. Tasks
+/// that exclude each other do so for their parts, as a task holds its areas until all its parts are
+/// done.
 ///
-/// INVARIANT. Under the mutex: no two holders conflict, and a task waits only while it conflicts
-/// with a holder or is kept back by the waiting task whose turn comes first, the front. The front
-/// keeps back whoever conflicts with it and comes later, so that it gets its turn, but not while a
-/// holder in its way sleeps (its body, or a part of it, waits for a task, which might be one of
-/// those). A task takes
-/// all its exclusive areas at once or none, so there is no deadlock among waiters, and of those
-/// with the highest rank none starves. What a holder's body wrote is visible to the next one:
-/// `release` and `acquire` lock the same mutex.
+/// INVARIANT. Under the mutex: no two holders conflict. A task waits only while it conflicts with a
+/// holder, or is kept back by the front, the waiting task whose turn comes first. The front keeps
+/// back later tasks that conflict with it, so that it gets its turn. It does not do so while a
+/// holder in its way sleeps: the body of that holder, or of a part of it, waits for a task, which
+/// might be one of those. A task takes all its exclusive areas at once or none, so there is no
+/// deadlock among waiters, and no task with the highest rank starves. What a holder's body wrote is
+/// visible to the next one, as `release` and `acquire` lock the same mutex.
 ///
-/// INVARIANT (queues). To find out who may run without asking all that wait, each waiter is in the
-/// queue of one obstacle: one of its areas that is closed to it, that is, a holder has an
-/// overlapping area, or the front has one and keeps others back. What is open to a waiter closes
-/// when somebody becomes a holder, or when another task becomes the front; it opens only
-///   - when a holder gives up an area: all areas that overlap this one may open;
-///   - when a holder in the way of the front falls asleep: all areas that overlap one of the
-///   front's may open;
-///   - when the front is the front no more, though it still waits (a task whose turn comes before
-///   it has arrived), or needs less: all areas that overlap one of those it had may open. It does
-///   not open when the front becomes a holder: what it kept back is now in conflict with a holder.
-///   So these are the only queues to look at, and in each only those whose turn comes first are
-///   asked, until the area is closed to the next one: it is closed to those behind that one as
-///   well, because the front is behind nobody. Who is asked and finds another of its areas closed
-///   moves to the queue of that one. So what a release costs depends on the task's own areas, those
-///   that overlap them, and those who move, but hardly on how many wait (see Turns).
+/// INVARIANT (queues). To find the tasks that may run without asking all waiters, each waiter is in
+/// the queue of one obstacle. That is one of its areas that is closed to it: a holder has an
+/// overlapping area, or the front has one and keeps others back. An area closes to a waiter when a
+/// task becomes a holder, or the front. It opens only in these cases:
+/// - A holder gives up an area: all areas that overlap this one may open.
+/// - A holder in the way of the front falls asleep: all areas that overlap one of the front's may
+///   open.
+/// - The front needs less, or is the front no more though it still waits, as a task with an earlier
+///   turn has arrived. All areas that overlap one of those it had may open. They do not open when
+///   the front becomes a holder, as what it kept back now conflicts with a holder.
 ///
-/// What a rule or states of the user's say can only be found out for two tasks at a time. The tasks
-/// that these can concern are `compared`: with each other, one by one, in addition to their areas.
-/// They have a queue in common for those to whom all their areas are open; when one of them gives
-/// up something, all who are in it are asked.
+/// So only these queues are checked, and in each of them tasks are asked by turn until the area is
+/// closed to the next one. It is then closed to those behind that one as well, because the front is
+/// behind no task. A task that is asked and finds another of its areas closed moves to that queue.
+/// So the cost of a release depends on the task's own areas, those that overlap them, and the tasks
+/// that move. It hardly depends on how many tasks wait (see Turns).
+///
+/// Rules and user-defined states can only be evaluated for two tasks at a time. The tasks that
+/// these can concern are `compared` with each other, one by one, in addition to their areas. Tasks
+/// of this kind that find all their areas open wait in a common queue. When one of them gives up
+/// something, all tasks in it are asked.
 class Exclusion {
  public:
   /// `recorder` may be null; else it gets an edge for each pair whose order was chosen here.
-  /// `policy`: gives the ranks; null: they are the priorities.
-  /// `has_front`: the front keeps others back. In a serial graph it does not: the one thread that
-  /// runs tasks could not know that what it waits for is behind a task that it does not wait for.
+  /// `policy` gives the ranks; if it is null, they are the priorities. `has_front`: the front keeps
+  /// others back. In a serial graph it does not. The one thread that runs tasks could not know that
+  /// a task it waits for is behind a task that it does not wait for.
   Exclusion(std::deque<TagRule> const& rules, Recorder* recorder,
             SchedulingPolicy* policy = nullptr, bool has_front = true)
       : m_rules(rules), m_recorder(recorder), m_policy(policy), m_has_front(has_front) {}
 
-  /// True when the task may run now; else it is returned by a later call. Appends others that may
-  /// run now, as they are kept back no more.
+  /// True when the task may run now; else a later call returns it. Appends other tasks that may run
+  /// now, as they are no longer kept back.
   [[nodiscard]] bool acquire(Task& task, Vector<Task*>& others);
-  /// `apply` changes the accesses of a task that is ready or runs; appends those that may run now,
-  /// perhaps this one. What makes a task exclusive that has not been before is its own from now on:
-  /// then it must be running.
+  /// `apply` changes the accesses of a task that is ready or runs. Appends the tasks that may run
+  /// now, perhaps this one. A task that only now becomes exclusive must be running; its exclusive
+  /// areas are its own from then on.
   void change(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready);
-  /// For the record: what has been between two of these may be gone, so that their order is chosen
-  /// here though they are not of one group.
+  /// For the record: accesses between two of these tasks may be gone. So their order is chosen
+  /// here, though they are not of one group.
   void forget_groups(std::span<Task* const> tasks);
-  /// The body of a task, or of a part of it, waits for another task: appends those that may run
-  /// now. False when the task can be in nobody's way, now or after a demotion; else `wake` is to be
-  /// called.
+  /// The body of a task, or of a part of it, waits for another task: appends the tasks that may run
+  /// now. False when the task can be in no task's way, now or after a demotion; else call `wake`
+  /// later.
   bool sleep(Task& task, Vector<Task*>& ready);
   void wake(Task& task);
-  /// A part of the task waits for a task elsewhere: until it is over, the same as if it slept.
+  /// A part of the task waits for a task elsewhere. Until the task is over, it counts as asleep.
   void hinder(Task& task, Vector<Task*>& ready);
-  /// The same for a pending task, which has not come here yet; but where it is refined and hindered
-  /// others look at what it has.
+  /// Works as `change` for a pending task, which has not come here yet. But if it is refined and
+  /// hindered, other tasks read what it has.
   void change_pending(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready);
-  /// True when the task has its exclusive areas.
   [[nodiscard]] bool holds(Task const& task);
-  /// The task is over: appends those that may run now.
+  /// The task is over: appends tasks that may run now.
   void release(Task& task, Vector<Task*>& ready);
 
-  /// Forgets what is kept to find the order of tasks to come.
+  /// Forgets what is kept to find the order of later tasks.
   void clear_record();
 
-  /// True when the two must not run at the same time.
   [[nodiscard]] bool conflict(Task const& a, Task const& b) const;
-  /// May a task with these accesses and tags ever be kept from running beside another?
+  /// True if a task with these accesses and tags may ever be kept from running beside another.
   [[nodiscard]] bool concerns(Task const& task) const;
 
  private:
   struct Claimant;
-  /// An area to which holders or waiters of one region have exclusive access; it is there while
-  /// they are. The entry of a task in flight is not forgotten, so it stands for the region and the
+  /// An area to which holders or waiters of one region have exclusive access; it exists as long as
+  /// they do. The entry of a task in flight is not forgotten, so it identifies the region and the
   /// area.
   struct Claimed {
     AreaEntry const* entry = nullptr;
@@ -124,13 +123,13 @@ class Exclusion {
     Task* task = nullptr;
     Turn turn;
     bool compared = false;
-    Claimed* queue = nullptr;  ///< that it waits in
+    Claimed* queue = nullptr;  ///< the queue that it waits in
     bool waits = false;
     Vector<Claimed*> areas;  ///< without duplicates
   };
   using Areas = HashMap<AreaEntry const*, Claimed>;
 
-  /// What is kept of a task that has held, to know the order later.
+  /// What is kept of a task that has held, to find the order later.
   struct Past {
     struct Claim {
       Area area;
@@ -144,10 +143,10 @@ class Exclusion {
     Vector<Claim> kept;    ///< what it has after its demotions
     Vector<TagPtr> tags;
   };
-  /// Of an order that was chosen between two tasks.
+  /// How the order of two tasks was chosen.
   enum class Chosen {
     not_at_all,
-    released,  ///< the earlier one gave up what was in the later one's way, and went on
+    released,  ///< the earlier one gave up what was in the later one's way, and continued
     complete,  ///< the later one waited for the end of the earlier one
   };
   [[nodiscard]] static Past past_of(Task const& task);
@@ -184,22 +183,22 @@ class Exclusion {
 
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;
-  SchedulingPolicy* const m_policy;  ///< which is called without the mutex
+  SchedulingPolicy* const m_policy;  ///< called without the mutex
   bool const m_has_front;
   QuietLock<std::mutex> m_mutex;
   std::uint64_t m_arrivals = 0;
   Claimants m_holding;
   Claimants m_arriving;  ///< neither hold nor wait yet
   Turns<Claimant> m_waiting;
-  Claimants m_spare;  ///< for reuse, as m_spare_areas
+  Claimants m_spare;  ///< for reuse, like m_spare_areas
   Areas m_areas;
   Vector<Areas::node_type> m_spare_areas;
   HashMap<Region const*, AreaIndex> m_indices;  ///< of those areas, by region
-  Claimed m_compared;  ///< no area, but the queue of those who wait because of a comparison
-  /// once for each wait; also those who may yet become holders
+  Claimed m_compared;  ///< no area; its queue holds the tasks that wait because of a comparison
+  /// once for each wait; includes tasks that may yet become holders
   Vector<Task const*> m_sleeping;
-  Vector<Task const*> m_hindered;  ///< those of `hinder`; some are not holders yet
-  Vector<Past> m_past;             ///< in the order in which they got hold; only with a recorder
+  Vector<Task const*> m_hindered;  ///< tasks of `hinder`; some are not holders yet
+  Vector<Past> m_past;             ///< in the order of holding; only with a recorder
 
   struct MayOpen {
     Turn first;  ///< of its queue

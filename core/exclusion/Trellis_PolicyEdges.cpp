@@ -26,7 +26,7 @@ PolicyEdges::PolicyEdges(Kernel& kernel, Waiters& waiters)
       m_are_wanted(!kernel.is_serial() && kernel.policy().sees_submissions()) {}
 
 PolicyEdges::Told PolicyEdges::tell(Task& task) {
-  /// What uses the graph meanwhile gets an error.
+  /// Any other use of the graph meanwhile gets an error.
   struct Refusal {
     explicit Refusal(SubmissionLock const& graph) : submitting(&graph) { submitting.begin(); }
     Refusal(Refusal const&) = delete;
@@ -54,7 +54,7 @@ void PolicyEdges::let_go(Told const& told) {
 
 /// Keeps a pending task from starting until `let_go`. False when it is not pending.
 bool PolicyEdges::hold_back(Task& task, TaskId id) {
-  std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
+  std::lock_guard const lock(task.lock);  // while it is live under the lock, it is the same task
   if (task.live_id.load(std::memory_order_relaxed) != id) return false;
   Vector<Task*>& held = m_told.held;
   if (std::find(held.begin(), held.end(), &task) != held.end()) return true;
@@ -85,7 +85,7 @@ bool PolicyEdges::add(SubmittedTask before, SubmittedTask after) {
   return true;
 }
 
-/// The second task is held back. With the lock of the region the first one demotes nothing
+/// The second task is held back. The lock of the region keeps the first one from demoting
 /// meanwhile.
 void PolicyEdges::link(Task& first, TaskId before, Task& second, TaskId after) {
   Task* guard = nullptr;
@@ -112,7 +112,7 @@ void PolicyEdges::note(Task& first, TaskId before, TaskId after, bool carries) {
   m_any.store(true, std::memory_order_relaxed);
 }
 
-/// Requires the lock.
+/// The caller holds the lock.
 PolicyEdges::Note* PolicyEdges::find(TaskId before, TaskId after) {
   auto const notes = m_notes.find(before);
   if (notes == m_notes.end()) return nullptr;

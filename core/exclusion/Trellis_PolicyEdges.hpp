@@ -23,49 +23,47 @@ class Waiters;
 
 /// The edges that a scheduling policy adds to the scheduling graph.
 ///
-/// INVARIANT (no circle). A policy is told of a task, and adds edges, under the mutex of `Waiters`,
-/// under which tasks that begin to wait, and parts that name tasks to come after, are entered as
-/// well. Other new edges lead to new tasks, which hold up nobody. So the search for a circle sees
-/// all edges that might close one with the new edge, and of two edges that would close one together
-/// the second is refused.
+/// INVARIANT (no cycle). The policy sees a task, and adds edges, under the mutex of `Waiters`.
+/// Tasks that begin to wait, and parts that name tasks to come after, are entered under it as well.
+/// Other new edges lead to new tasks, which hold up no task. So the search for a cycle sees all
+/// edges that might close one with the new edge. If two edges would close one together, the second
+/// is refused.
 ///
-/// INVARIANT (no missed start). An edge is added to a task that is held back meanwhile by one more
-/// in its count of unfinished edges, taken from a count that was not 0; all that have been held
-/// back are let go when the policy has returned and no lock is held. (The new task is held back by
-/// its own submission, too.) So the count cannot reach 0 before the edge is counted.
+/// INVARIANT (no missed start). A task is held back while an edge to it is added: its count of
+/// unfinished edges, which was not 0, is one higher. All held tasks are released when the policy
+/// has returned and no lock is held. (The new task is held back by its own submission, too.) So the
+/// count cannot reach 0 before the edge is counted.
 ///
 /// INVARIANT (failures). In the list of successors an edge of a policy is like any other, but it
-/// does not hand on a failure: nobody's data depends on it. What is noted of it here, under the
-/// lock, is written before the edge is in the list, under the lock of the first task, or by a
-/// demotion of that task, which cannot become complete meanwhile; whoever completes that task reads
-/// it afterwards.
+/// does not hand on a failure, as no data depends on it. Its note here is written under the lock.
+/// That happens before the edge is in the list, under the lock of the first task. It may also be
+/// done by a demotion of that task, which cannot become complete meanwhile. The thread that
+/// completes the task reads the note afterwards.
 class PolicyEdges final : private SchedulingEdges {
  public:
   PolicyEdges(Kernel& kernel, Waiters& waiters);
   PolicyEdges(PolicyEdges const&) = delete;
   PolicyEdges& operator=(PolicyEdges const&) = delete;
 
-  /// The policy wants to see what is submitted.
   [[nodiscard]] bool are_wanted() const { return m_are_wanted; }
-  /// Tells the policy of a task that has been admitted and is not published. Requires the mutex of
-  /// the waiters, and no other lock. What it returns is to be given to `let_go`.
+  /// Reports to the policy a task that has been admitted and is not published. The caller holds the
+  /// mutex of the waiters, and no other lock. It passes the result to `let_go`.
   struct Told {
-    Vector<Task*> held;     ///< back
-    Vector<Task*> granted;  ///< their exclusive areas
+    Vector<Task*> held;     ///< tasks held back
+    Vector<Task*> granted;  ///< tasks that got their exclusive areas
   };
   [[nodiscard]] Told tell(Task& task);
-  /// Requires no lock. Called when the task that the policy has been told of is published.
+  /// The caller holds no lock. Called when the task that the policy has seen is published.
   void let_go(Told const& told);
 
-  /// Has the policy added an edge between these two?
   [[nodiscard]] bool has(TaskId before, TaskId after) {
     return m_any.load(std::memory_order_relaxed) && is_noted(before, after);
   }
   /// From now on `carries` says whether a failure of the first cancels the second: whether there is
   /// an edge for another reason as well.
   void set_carries(TaskId before, TaskId after, bool carries);
-  /// Adds the tasks that a failure of the first one does not reach. Called under that one's lock,
-  /// before it is complete: later what is noted of it may go.
+  /// Adds the tasks that a failure of the first one does not reach. Called under that task's lock,
+  /// before it is complete; its notes may be removed later.
   void stops_failure(TaskId before, Vector<TaskId>& spared) {
     if (m_any.load(std::memory_order_relaxed)) add_spared(before, spared);
   }
@@ -96,7 +94,7 @@ class PolicyEdges final : private SchedulingEdges {
   Told m_told;  ///< guarded by the mutex of the waiters
   std::atomic<bool> m_any{false};
   SpinLock m_lock;  ///< a last one
-  /// By the first task's id. Those of tasks that are complete go when there are many.
+  /// By the first task's id. Notes of complete tasks are removed when there are many.
   HashMap<TaskId, Notes> m_notes;
   std::size_t m_tidy_at = 256;
 };

@@ -10,29 +10,29 @@
 
 namespace trellis::Impl {
 
-/// A priority queue of pointers to elements with a `turn`, which do not belong to it. Mostly each
-/// one comes behind all that are there, which costs a comparison, and its end none. The others are
-/// in a heap.
+/// A priority queue of pointers to elements with a `turn`, which it does not own. Most elements
+/// come behind all that are there. Adding such an element costs one comparison, and removing it
+/// none. The others are in a heap.
 ///
 /// INVARIANT. `m_row` from `m_first` on is sorted, and empty only with `m_first` 0.
 template <class T>
 class TurnQueue {
  public:
   [[nodiscard]] bool empty() const { return m_row.empty() && m_heap.empty(); }
-  /// Requires: it is not empty.
+  /// Requires that it is not empty.
   [[nodiscard]] T* front() const { return row_is_first() ? m_row[m_first] : m_heap.front(); }
   void push(T& element) {
     if (m_row.empty() || m_row.back()->turn < element.turn) return m_row.push_back(&element);
     m_heap.push_back(&element);
     std::push_heap(m_heap.begin(), m_heap.end(), comes_later);
   }
-  /// Requires: it is not empty.
+  /// Requires that it is not empty.
   void pop() {
     if (row_is_first()) return drop_first_of_row();
     std::pop_heap(m_heap.begin(), m_heap.end(), comes_later);
     m_heap.pop_back();
   }
-  /// Wherever it is. Costs more the more there are.
+  /// Removes an element wherever it is. It costs more the more elements there are.
   void erase(T const& element) {
     auto const found = std::find(m_row.begin() + offset(), m_row.end(), &element);
     if (found != m_row.end()) {
@@ -55,7 +55,7 @@ class TurnQueue {
     m_row.clear();
     m_first = 0;
   }
-  /// Each element is moved once at most for each two that have been taken.
+  /// Moves each element at most once for each two that have been removed.
   void drop_first_of_row() {
     constexpr std::size_t many = 32;
     if (++m_first == m_row.size()) return forget_row();
@@ -65,7 +65,7 @@ class TurnQueue {
   }
 
   Vector<T*> m_row;
-  std::size_t m_first = 0;  ///< of the row; those before it are gone
+  std::size_t m_first = 0;  ///< first element of the row; those before it are gone
   Vector<T*> m_heap;
 };
 

@@ -14,7 +14,7 @@
 
 namespace trellis::Impl {
 
-/// The smaller one comes first.
+/// The place in the order of turns; the smaller one comes first.
 struct Turn {
   std::int64_t behind_rank = 0;  ///< the negative rank
   std::uint64_t number = 0;      ///< in the order of arrival
@@ -24,10 +24,10 @@ struct Turn {
   }
 };
 
-/// Those that wait, by `turn`: a list for each rank. Mostly all have one rank and come last, which
-/// needs no search and no memory. Elements go from one list to another and stay where they are.
+/// Waiting elements by `turn`, in a list for each rank. Mostly all have one rank and come last,
+/// which needs no search and no memory. Elements move between lists without moving in memory.
 ///
-/// INVARIANT. No list is empty but that of the only rank.
+/// INVARIANT. No list is empty except that of the only rank.
 template <class T>
 class Turns {
  public:
@@ -49,7 +49,7 @@ class Turns {
     if (rank->second.empty() && m_ranks.size() > 1) m_spare = m_ranks.extract(rank);
     find_front();
   }
-  /// Null when there is none. Costs more the more there are.
+  /// Returns null if there is none. It costs more the more elements there are.
   template <class F>
   [[nodiscard]] T* find_if(F const& wanted) {
     for (auto& [rank, list] : m_ranks)

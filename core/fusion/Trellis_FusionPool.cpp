@@ -17,7 +17,7 @@ namespace trellis::Impl {
 
 namespace {
 
-/// Nothing has been completed for so long: then what is deferred is let go.
+/// If nothing has been completed for this time, deferred tasks are released.
 constexpr std::chrono::milliseconds overdue{10};
 
 }  // namespace
@@ -34,9 +34,9 @@ TaskKind FusionPool::kind_of(Task const& task) {
   return {task.ops->fusion, task.space, task.runs_on_device() ? task.on_device->wanted_stream : -1};
 }
 
-/// Not what others have been kept away from, nor what belongs to one thread, nor a task that is
-/// cancelled, whose end is all that is left of it; and on the host only what any worker's own
-/// instance can run.
+/// False for tasks that others are kept away from, that belong to one thread, or that are cancelled
+/// and only have to end. On the host it is true only for tasks that any worker's own instance can
+/// run.
 bool FusionPool::may_be_held(Task const& task) {
   return !task.exclusive && !task.marks.main_thread && !task.marks.synchronizing &&
          task.failure == nullptr && !task.is_split.load(std::memory_order_relaxed) &&
@@ -65,7 +65,7 @@ std::size_t FusionPool::batch_size(FuseInstruction const& advice, std::size_t he
                                                       : 0;
 }
 
-/// The oldest ones. The most urgent of them goes first, and stands for all.
+/// Takes the oldest tasks. The most urgent of them goes first, and stands for all.
 FusionPool::Taken FusionPool::take(Kind& kind, std::size_t count, bool as_batch) {
   Taken taken;
   taken.held = kind.count;
@@ -99,7 +99,7 @@ FusionPool::Taken FusionPool::take(Kind& kind, std::size_t count, bool as_batch)
   return taken;
 }
 
-/// Nothing if there is none, or it is to wait.
+/// Takes nothing if there are no tasks, or they are to wait.
 FusionPool::Taken FusionPool::take_advised(TaskKind kind, FuseInstruction const& advice,
                                            bool forced) {
   std::lock_guard const lock(m_mutex);
@@ -137,8 +137,8 @@ bool FusionPool::hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> rel
   return any_held;
 }
 
-/// As if they came one after the other: each that is added lets go one task, or one batch, at most.
-/// The advice is asked for the first one, and again when some are let go.
+/// Works as if the tasks came one by one: each added task releases at most one task, or one batch.
+/// The advice is asked for the first task, and again when some are released.
 bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task* const> tasks,
                             FunctionRef<void(Task&)> release) {
   bool any_held = false;
@@ -148,7 +148,7 @@ bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task
       for (Task* const task : tasks) release(*task);
       return any_held;
     }
-    try {  // a kind that is known stays so
+    try {  // a known kind remains
       std::lock_guard const lock(m_mutex);
       (void)find(kind);
     } catch (std::bad_alloc const&) {  // there is no memory to hold any
@@ -191,7 +191,7 @@ bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task
   return any_held;
 }
 
-/// Somebody is to take them, or to look whether they are overdue.
+/// Wakes a thread to take the tasks, or to check whether they are overdue.
 void FusionPool::tell() {
   if (any_deferred() || may_be_taken()) m_workers.ready_added();
 }
@@ -203,7 +203,7 @@ bool FusionPool::may_be_taken() const {
          m_sections.load(std::memory_order_seq_cst) == 0 || m_workers.nobody_runs();
 }
 
-/// Asked again and again by threads with nothing else to do.
+/// Called again and again by threads that have nothing else to do.
 bool FusionPool::is_overdue() {
   auto const now = std::chrono::steady_clock::now();
   std::uint64_t const completed = m_kernel.completed();
@@ -212,8 +212,8 @@ bool FusionPool::is_overdue() {
   return now - m_seen_at >= overdue;
 }
 
-/// Where others may make such tasks ready, by running some or by submitting them, a moment of a
-/// thread that has nothing else to do makes a batch of them: as long as they come.
+/// Waits a moment while other threads may make such tasks ready, by running or submitting some. It
+/// continues as long as such tasks come, so that a thread with nothing else to do gets a batch.
 void FusionPool::linger(TaskKind kind, std::size_t enough) {
   using std::chrono::microseconds;
   constexpr microseconds without_news{20};
@@ -270,15 +270,15 @@ Task* FusionPool::pop(Seat& seat, bool only_rests) noexcept {
   return nullptr;
 }
 
-/// Tasks of a device: to another one of the same space, where the two keep each other's order by
-/// events: then no edge of the tasks is of another kind than it was. (Edges to them are all
-/// satisfied; who adds one from them holds their locks.)
+/// Moves tasks to a device, and returns whether they are there now.
 ///
-/// A batch of tasks of the host: to a device that their kernels are compiled for. Their edges stay
-/// those of tasks of the host, see DeviceTasks::deploy_batch. Those that are too few for a batch
-/// stay, too.
+/// Device tasks go to another device of the same space, if events keep the order between the two.
+/// Then each edge of the tasks remains of its kind. (All edges to them are satisfied; a thread that
+/// adds an edge from them holds their locks.)
 ///
-/// Returns whether they are there now.
+/// A batch of host tasks goes to a device that their kernels are compiled for. Their edges remain
+/// those of host tasks, see DeviceTasks::deploy_batch. Host tasks that are too few for a batch do
+/// not move.
 bool FusionPool::move_to(int device, TaskKind kind, Taken const& taken) {
   if (device == FuseInstruction::home || kind.ops()->device == nullptr) return false;
   DeviceAdapter* const to = kind.ops()->device(device);
@@ -392,7 +392,7 @@ void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, Seat& sea
 void FusionPool::section_over(std::size_t may_stay, Seat& seat) {
   bool const was_last = m_sections.fetch_sub(1, std::memory_order_seq_cst) == 1;
   release_down_to(may_stay, seat);
-  // What has been deferred is not any more.
+  // The deferred tasks are no longer deferred.
   if (was_last && any()) m_workers.ready_added();
 }
 
@@ -425,7 +425,7 @@ void FusionPool::link(std::span<Task* const> tasks) {
 }
 
 bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
-  // A thread that waited within the end of one of them has left the others to whoever comes.
+  // A thread that waited within the end of one of them has left the others in the queue.
   if (task.state.load(std::memory_order_relaxed) == TaskState::running) {
     next = complete_all(task, seat);
     return true;
@@ -460,7 +460,7 @@ bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
   return true;
 }
 
-/// A body may wait for another one of the batch: then these go to where others find them.
+/// A body may wait for another one of the batch: the rest then go where other threads find them.
 Task* FusionPool::run_one_by_one(Task& first, Seat& seat) {
   Task* next = nullptr;
   Task* rest = &first;
@@ -526,7 +526,7 @@ Task* FusionPool::run_fused(Vector<Task*> const& tasks, void* instance, Seat& se
   return complete_all(first, seat);
 }
 
-/// The end of one may be code of the user's that waits for another one, see `run`.
+/// The end of a task may be user code that waits for another one, see `run`.
 Task* FusionPool::complete_all(Task& first, Seat& seat) {
   Task* next = nullptr;
   Task* rest = &first;

@@ -25,41 +25,47 @@ struct Seat;
 class Statistics;
 class Workers;
 
-/// Fusable tasks that are ready and held back, and the batches in which they run.
+/// Holds fusable tasks back while they are ready, and forms the batches in which they run.
 ///
-/// A BATCH is a chain of ready tasks of one kind, linked by `Task::next`; its first one stands for
-/// all of them with the scheduling policy, and on the way to a device. Whoever runs that one runs
-/// the batch. Each member keeps its id, states, future and failure, and is completed by itself.
+/// A BATCH is a chain of ready tasks of one kind, linked by `Task::next`. Its first task stands for
+/// all of them in the scheduling policy, and on the way to a device. The thread that runs that task
+/// runs the batch. Each member keeps its id, states, future and failure, and is completed by
+/// itself.
 ///
-/// INVARIANT (who has a task). A fusable task that has become ready is in exactly one place: in
-/// here; with the policy, alone or in a chain; with a thread that runs it; or on a device. `next`
-/// is null but for members of a chain (a task that is over uses it for the free list). It is
-/// written under the mutex while the task is in here, then by the thread that has the chain, and
-/// goes from one thread to the next with the first task: through the policy, or `Seat::holding`.
+/// INVARIANT (the place of a task). A fusable task that has become ready is in exactly one place:
+/// in here; with the policy, alone or in a chain; with a thread that runs it; or on a device.
+/// `next` is null except for members of a chain. (A task that is over uses it for the free list.)
+/// It is written under the mutex while the task is in here, then by the thread that has the chain.
+/// It passes from one thread to the next with the first task: through the policy, or
+/// `Seat::holding`.
 ///
-/// INVARIANT (deployed). A fusable task of the host whose batch goes to a device has `deployed`
-/// from the time at which the batch is formed until it is given up, or the device is done with it.
-/// It is written under `Task::lock` by whoever has the task, for others who demote it. In all else
-/// it stays a task of the host: all its edges are satisfied on completion.
+/// INVARIANT (deployed). A fusable host task whose batch goes to a device has `deployed` from the
+/// forming of the batch until the batch is given up, or the device is done with it. The thread that
+/// has the task writes it under `Task::lock`, for other threads that demote the task. In all else
+/// the task remains a host task: all its edges are satisfied on completion.
 ///
-/// INVARIANT (free choice). What is in here is ready and granted, so no path of the scheduling
-/// graph leads from one to another: no edge changes when some run as one, in any order. A batch on
-/// a device waits there for the predecessors of all its members.
+/// INVARIANT (free choice). Tasks in here are ready and granted, so no path of the scheduling graph
+/// leads from one to another. No edge changes when some run as one, in any order. A batch on a
+/// device waits there for the predecessors of all its members.
 ///
-/// INVARIANT (liveness). What is in here counts as ready for a thread with nothing else to do: it
-/// takes it after the policy's tasks, and asks `may_be_taken` before it sleeps; `tell` is to the
+/// INVARIANT (liveness). Tasks in here count as ready for a thread with nothing else to do. It
+/// takes them after the policy's tasks, and asks `may_be_taken` before it sleeps. `tell` is to the
 /// workers what a push is. The advice may ask to wait for the end of a section (`deferred`). Such a
-/// wait ends when no section is under way; when no thread runs a task; before a body is run that
-/// runs again and again; when a thread waits inside a task for something else than its section; or
-/// when nothing has been completed for a while, as the thread that stands in for all others finds,
-/// which naps in place of sleeping while anything is deferred. So it delays tasks and cannot keep
-/// the program from going on, whatever the advice says.
+/// wait ends in these cases:
+/// - no section is under way;
+/// - no thread runs a task;
+/// - a body that runs again and again is about to run;
+/// - a thread waits inside a task for something else than its section;
+/// - nothing has been completed for a while. The thread that waits in place of all others notices
+///   this, as it naps instead of sleeping while anything is deferred.
 ///
-/// The advice is code of the user's, and is asked without locks. What it throws ends the program:
-/// whatever asks it is noexcept.
+/// So deferral delays tasks and cannot stop the program, whatever the advice says.
 ///
-/// Memory order. `m_held`, `m_deferred` and `m_sections` are sequentially consistent: a task is
-/// counted before the workers are told, and a thread that goes to sleep asks after it has given
+/// The advice is user code, and is asked without locks. An exception from it ends the program: all
+/// functions that ask it are noexcept.
+///
+/// Memory order. `m_held`, `m_deferred` and `m_sections` are sequentially consistent. A task is
+/// counted before the workers are informed, and a thread that goes to sleep asks after it has given
 /// its permit back, as for the policy's tasks, see Workers.
 class FusionPool {
  public:
@@ -67,53 +73,54 @@ class FusionPool {
   FusionPool(FusionPool const&) = delete;
   FusionPool& operator=(FusionPool const&) = delete;
 
-  /// A fusable task has become ready. Returns what goes on to the policy, or the device, in its
-  /// place: itself, the first task of a batch, or null: it is held back. Whoever holds some back
-  /// says so afterwards.
+  /// Takes a fusable task that has become ready. Returns the task that goes to the policy, or the
+  /// device, in its place: itself, or the first task of a batch. Null means that it is held back.
+  /// The caller then calls `tell` afterwards.
   [[nodiscard]] Task* hold(Task& task) noexcept;
-  /// The same for several, in their order: calls `release` for each that goes on. True: some are
-  /// held back.
+  /// Does the same for several tasks, in their order: calls `release` for each that goes on. True
+  /// if some are held back.
   bool hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept;
   void tell();
   [[nodiscard]] static TaskKind kind_of(Task const& task);
   [[nodiscard]] bool any() const { return m_held.load(std::memory_order_relaxed) != 0; }
-  /// Would a thread with nothing else to do get something?
+  /// True if a thread with nothing else to do would get a task.
   [[nodiscard]] bool may_be_taken() const;
-  /// Is there something that it would not get yet?
+  /// True if there are tasks that it would not get yet.
   [[nodiscard]] bool any_deferred() const {
     return m_deferred.load(std::memory_order_seq_cst) != 0;
   }
-  /// For a thread with nothing else to do: a task of a host space, alone or the first of a batch.
-  /// Those for devices are launched on the way. `only_rests`: it would run a body that runs again.
+  /// For a thread with nothing else to do: returns a task of a host space, alone or the first of a
+  /// batch. Tasks for devices are launched on the way. `only_rests`: the thread would otherwise run
+  /// a body that runs again.
   [[nodiscard]] Task* pop(Seat& seat, bool only_rests) noexcept;
-  /// Lets all go, as the advice says: in batches, and one by one. A thread waits.
+  /// Releases all tasks as the advice says, in batches and one by one, because a thread waits.
   void release_all(Seat& seat) { release_down_to(0, seat); }
-  /// The same of those without which a wait cannot end.
+  /// Releases the tasks without which a wait cannot end.
   void release_needed(FunctionRef<bool(Task const&)> needed, Seat& seat) noexcept;
-  /// Oldest kinds first, until so many are left.
+  /// Releases tasks, oldest kinds first, until `left` are left.
   void release_down_to(std::size_t left, Seat& seat) noexcept;
 
   void section_starts() { m_sections.fetch_add(1, std::memory_order_seq_cst); }
-  /// `may_stay`: so many tasks of all kinds; more are let go.
+  /// `may_stay`: this many tasks of all kinds may remain held back; the others are released.
   void section_over(std::size_t may_stay, Seat& seat);
-  /// The advice is another one.
+  /// Called when the advice has been replaced.
   void look_again() noexcept;
-  /// A thread waits for a task by its number, which is done already, or not.
+  /// Counts that a thread waits for a task by its number, and whether the task is already done.
   void awaited(bool is_done) {
     (is_done ? m_awaited_done : m_awaited_not).fetch_add(1, std::memory_order_relaxed);
   }
 
-  /// Runs a task that is the first of a batch on a host space, or one whose batch has run; else
-  /// returns false. `next`: to run next on this seat, if any.
+  /// Runs a task that is the first of a batch on a host space, or completes one whose batch has
+  /// run; else returns false. `next`: the task to run next on this seat, if any.
   [[nodiscard]] bool run(Task& task, Seat& seat, Task*& next);
-  /// A batch in pieces: its tasks, no longer linked.
+  /// Splits a batch into its tasks, no longer linked.
   static Vector<Task*> unlink(Task& first);
   static void link(std::span<Task* const> tasks);
-  /// One whose batch was to go to a device, or was there.
+  /// Ends the deployment of a task whose batch was to go to a device, or was there.
   static void stay_home(Task& task);
 
   struct Counts {
-    std::uint64_t held = 0;     ///< are held back now
+    std::uint64_t held = 0;     ///< held back now
     std::uint64_t batches = 0;  ///< of two or more, so far
     std::uint64_t fused = 0;    ///< tasks in these
   };
@@ -124,21 +131,21 @@ class FusionPool {
 
  private:
   using When = FuseInstruction::When;
-  /// First in, first out.
+  /// The held tasks of one kind, first in, first out.
   struct Kind {
     TaskKind kind;
     Task* first = nullptr;
     Task* last = nullptr;
     std::size_t count = 0;
     bool is_deferred = false;
-    double mean_held = 0;  ///< over its batches
+    double mean_held = 0;  ///< moving average over its batches
   };
   struct Taken {
     Task* first = nullptr;
     std::size_t count = 0;
     std::size_t held = 0;
     double mean_held = 0;
-    bool is_batch = false;  ///< else there were too few for one
+    bool is_batch = false;  ///< else there were too few for a batch
   };
 
   [[nodiscard]] static bool may_be_held(Task const& task);
@@ -180,7 +187,7 @@ class FusionPool {
   std::atomic<std::uint64_t> m_fused{0};
   std::atomic<std::uint64_t> m_awaited_done{0};
   std::atomic<std::uint64_t> m_awaited_not{0};
-  // Of whoever looks for what is overdue; guarded by m_mutex.
+  // Used by the thread that looks for overdue tasks; guarded by m_mutex.
   std::uint64_t m_seen_completed = ~std::uint64_t{0};
   std::chrono::steady_clock::time_point m_seen_at{};
 };

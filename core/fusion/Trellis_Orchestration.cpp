@@ -50,7 +50,7 @@ class HoldingBack final : public Orchestration {
  public:
   HoldingBack(std::string name, When when) : m_name(std::move(name)), m_when(when) {}
   [[nodiscard]] std::string name() const override { return m_name; }
-  /// What is for the end of sections is let go there; what is for idle threads stays.
+  /// Tasks deferred to the end of sections are released there; those for idle threads remain.
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override {
     return kind || m_when != When::section_end ? all : 0;
   }
@@ -61,7 +61,6 @@ class HoldingBack final : public Orchestration {
   When const m_when;
 };
 
-/// Batches of one size.
 class Fusing final : public Orchestration {
  public:
   Fusing(std::size_t n, When when) : m_n(n), m_when(when) {}
@@ -78,7 +77,7 @@ class Fusing final : public Orchestration {
   When const m_when;
 };
 
-/// Of one graph or several: while a section of any of them is under way.
+/// Serves one graph or several: holds tasks back while a section of any of them is under way.
 class AllOnDevice final : public Orchestration {
  public:
   explicit AllOnDevice(int device) : m_device(device) {}
@@ -125,8 +124,8 @@ class RoundRobin final : public Orchestration {
   std::atomic<unsigned> m_turn{0};
 };
 
-/// Tries the others in turns, and measures what a turn takes from its first section to that of the
-/// next one, so that what a section has left for later counts as well.
+/// Tries the others in turns. It measures a turn from its first section to that of the next turn,
+/// so that work which a section has left for later counts as well.
 class Learning final : public Orchestration {
  public:
   explicit Learning(std::uint64_t seed)
@@ -188,7 +187,7 @@ class Learning final : public Orchestration {
   }
   [[nodiscard]] std::size_t next_after(std::size_t last) {
     if (last + 1 < m_variants.size() && m_variants[last + 1].seconds == 0) return last + 1;
-    // Twice as fast is four times as likely: at last most turns are those of the best ones.
+    // Twice as fast is four times as likely: in the end most turns are those of the best ones.
     std::vector<double> weights;
     for (Variant const& each : m_variants) weights.push_back(1 / (each.seconds * each.seconds));
     return std::discrete_distribution<std::size_t>(weights.begin(), weights.end())(m_random);
@@ -247,7 +246,6 @@ std::shared_ptr<Orchestration> make_learning(std::uint64_t seed) {
 }
 
 namespace {
-/// The names that `make_orchestration` knows.
 std::string_view orchestration_names() {
   return "native, bsp, backfill, fuse_immediately:N, fuse_late:N, all_on_device:D, "
          "round_robin:N[:DEVICES] or learning[:SEED]";

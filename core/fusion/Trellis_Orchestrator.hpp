@@ -10,8 +10,8 @@
 
 namespace trellis::Impl {
 
-/// Whose advice a graph follows. It may be exchanged at any time: whoever asks keeps what it has
-/// asked until it has followed that.
+/// Holds the advice that a graph follows. It may be exchanged at any time: a thread that asks keeps
+/// the object until it has followed its answer.
 class Orchestrator {
  public:
   explicit Orchestrator(std::shared_ptr<Orchestration> first) : m_current(std::move(first)) {}

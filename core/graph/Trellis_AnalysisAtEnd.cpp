@@ -19,7 +19,7 @@
 namespace trellis::Impl {
 namespace {
 
-/// A policy like that of the graph, as far as it is known how to make one.
+/// Makes a policy like that of the graph, if it is known how to make one.
 std::shared_ptr<SchedulingPolicy> policy_like(std::string_view name, Graph const& graph) {
   if (name == "fifo") return make_fifo_policy();
   if (name != "priority") return make_work_stealing_policy();
@@ -30,7 +30,7 @@ std::shared_ptr<SchedulingPolicy> policy_like(std::string_view name, Graph const
 
 void write(std::string const& destination, std::string const& text) {
   static std::mutex mutex;
-  static std::set<std::string> begun;  // files; the first graph of the process overwrites
+  static std::set<std::string> begun;  // the first graph of the process overwrites a file
   std::lock_guard const lock(mutex);
   if (destination == "stderr") {
     std::cerr << text << std::flush;

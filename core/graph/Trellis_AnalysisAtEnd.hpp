@@ -8,11 +8,12 @@ namespace trellis::Impl {
 
 class Engine;
 
-/// Throws `Error` when the file of `TRELLIS_ANALYSIS` cannot be written. `graph`: its name.
+/// Throws `Error` when the file of `TRELLIS_ANALYSIS` cannot be written. `graph` is the graph's
+/// name.
 void check_analysis_at_end(std::string const& graph);
 
-/// What `TRELLIS_ANALYSIS` asks for, of a graph that is closed: nothing, if it is not set or the
-/// graph has no tasks or does not record. What goes wrong is told on the standard error stream.
+/// Writes what `TRELLIS_ANALYSIS` asks for, for a closed graph. Writes nothing if it is not set, or
+/// if the graph has no tasks or does not record. Reports errors on the standard error stream.
 void write_analysis_at_end(Engine& engine) noexcept;
 
 }  // namespace trellis::Impl

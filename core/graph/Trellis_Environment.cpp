@@ -16,7 +16,7 @@
 #include <sstream>
 #include <vector>
 
-extern char** environ;  // POSIX has it, and no header need declare it
+extern char** environ;  // POSIX has it, and no header needs to declare it
 
 namespace trellis::Impl {
 namespace {
@@ -90,7 +90,7 @@ bool is_known(std::string_view name) {
                              [&](std::string_view other) { return name.starts_with(other); });
 }
 
-/// How many letters must be put in, taken out or changed.
+/// How many letters must be inserted, removed or changed.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> line(b.size() + 1);
   std::iota(line.begin(), line.end(), std::size_t{0});
@@ -105,7 +105,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return line.back();
 }
 
-/// One that has this name's words, or the one that is spelled most alike; empty if none is near.
+/// Returns a variable with the words of this name, or the most similar one; empty if none is near.
 std::string_view nearest_to(std::string_view name) {
   name.remove_prefix(prefix.size());
   if (name.empty()) return {};
@@ -291,7 +291,7 @@ void tell_unknown_variables_once() {
 
 void tell_help_once(TaskGraphOptions const& asked, TaskGraphOptions const& options) {
   static std::atomic<bool> told{false};
-  bool const is_asked = flag_from(Variable::help).value_or(false);  // each graph says what is wrong
+  bool const is_asked = flag_from(Variable::help).value_or(false);  // each graph reports errors
   if (is_asked && !told.exchange(true)) std::cerr << environment_help(asked, options) << std::flush;
 }
 

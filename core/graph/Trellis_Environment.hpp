@@ -9,8 +9,8 @@
 #include <string_view>
 
 /// The environment variables of the library. The table in Trellis_Environment.cpp has all of them,
-/// and nothing else reads the environment: a new variable is a new row, and then it is in
-/// `TRELLIS_HELP`, too.
+/// and nothing else reads the environment. A new variable is a new row, and then `TRELLIS_HELP`
+/// lists it.
 namespace trellis {
 struct TaskGraphOptions;
 }
@@ -38,15 +38,15 @@ enum class Variable {
 struct VariableRow {
   Variable variable;
   std::string_view name;
-  std::string_view values;  ///< goes on after "must be"
+  std::string_view values;  ///< text to follow "must be"
   std::string_view meaning;
 };
 
 [[nodiscard]] std::span<VariableRow const> all_variables();
 
-/// What the environment says, if it says anything. Throw `Error` for a value that cannot be used,
-/// with the name of the variable and what it must be. A flag is 1, true, on or yes, or 0, false,
-/// off or no.
+/// Returns the value from the environment, if it is set. Throws `Error` for a value that cannot be
+/// used, with the name of the variable and its valid values. A flag is 1, true, on or yes, or 0,
+/// false, off or no.
 [[nodiscard]] std::optional<std::string> text_from(Variable variable);
 [[nodiscard]] std::optional<bool> flag_from(Variable variable);
 template <class T>
@@ -55,21 +55,21 @@ extern template std::optional<int> number_from<int>(Variable);
 extern template std::optional<double> number_from<double>(Variable);
 extern template std::optional<std::uint64_t> number_from<std::uint64_t>(Variable);
 
-/// 1, true, on, yes or 0, false, off, no, in letters of any case.
+/// Reads 1, true, on, yes or 0, false, off, no, in letters of any case.
 [[nodiscard]] std::optional<bool> flag_of(std::string_view word);
 
 [[noreturn]] void bad_value(Variable variable, std::string_view value);
 
-/// A line for each `TRELLIS_...` among these ("NAME=VALUE") that nothing reads, with the nearest
-/// name that something reads.
+/// Returns a line for each `TRELLIS_...` among these ("NAME=VALUE") that nothing reads, with the
+/// most similar name that is read.
 [[nodiscard]] std::string unknown_variables(std::span<char const* const> environment);
 
-/// All variables, with the values in force and where they come from.
+/// Lists all variables, with the values in force and where they come from.
 [[nodiscard]] std::string environment_help(TaskGraphOptions const& asked,
                                            TaskGraphOptions const& in_force);
 
-/// On the standard error stream, when the first graph of the process is made: first what is
-/// unknown, then the help if `TRELLIS_HELP` asks for it.
+/// Write to the standard error stream when the first graph of the process is made: first the
+/// unknown variables, then the help if `TRELLIS_HELP` asks for it.
 void tell_unknown_variables_once();
 void tell_help_once(TaskGraphOptions const& asked, TaskGraphOptions const& in_force);
 

@@ -12,16 +12,16 @@ namespace trellis::Impl {
 class Engine;
 class Kernel;
 
-/// Where a graph's engine is to be found. Never freed but reused for later graphs, so that a future
-/// may ask whether its graph is still there: `generation` counts the graphs that have used it.
+/// Where a graph's engine is found. It is never freed but reused for later graphs, so that a future
+/// may ask whether its graph still exists: `generation` counts the graphs that have used it.
 ///
-/// INVARIANT (an engine outlives whoever uses it). A thread that has not the graph itself in hand
-/// first adds itself to `users`, then reads `engine`; who closes the graph first sets `engine` to
-/// null, then waits until `users` is 0, and then destroys the engine. All four are sequentially
-/// consistent: either the user finds null, or the closing thread finds the user. A user that waits
-/// for a task does not keep the closing thread for longer than the tasks do, which are complete by
-/// then. A thread that runs a task of the graph need not count itself: the closing thread waits for
-/// that task.
+/// INVARIANT (an engine outlives its users). A thread that does not hold the graph itself first
+/// adds itself to `users`, then reads `engine`. The thread that closes the graph first sets
+/// `engine` to null, then waits until `users` is 0, and then destroys the engine. All four are
+/// sequentially consistent: either the user finds null, or the closing thread finds the user. A
+/// user that waits for a task does not delay the closing thread longer than the tasks do, which are
+/// complete by then. A thread that runs a task of the graph need not count itself: the closing
+/// thread waits for that task.
 struct GraphControl {
   std::atomic<Engine*> engine{nullptr};  ///< null: no graph, or it is closed
   std::atomic<std::uint64_t> generation{0};
@@ -36,7 +36,7 @@ class EnginePin {
     m_control = task.control;
     m_control->users.fetch_add(1, std::memory_order_seq_cst);
     m_engine = m_control->engine.load(std::memory_order_seq_cst);
-    // A later graph has counted itself before its engine was to be seen.
+    // A later graph has raised the generation before its engine was visible.
     if (m_control->generation.load(std::memory_order_seq_cst) != task.generation)
       m_engine = nullptr;
   }
@@ -54,7 +54,7 @@ class EnginePin {
   /// The engine of the task's graph, if the calling thread runs one of its tasks.
   [[nodiscard]] static Engine* running_here(TaskHandle const& task) noexcept;
 
-  GraphControl* m_control = nullptr;  ///< that this has been counted in
+  GraphControl* m_control = nullptr;  ///< where this is counted
   Engine* m_engine;
 };
 

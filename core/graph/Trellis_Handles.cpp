@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-/// What a program has in hand of a graph: its tasks' handles, completions, progress functions.
+/// A program's access to a graph: handles of its tasks, completions, progress functions.
 namespace trellis::Impl {
 
 bool TaskHandle::is_done() const {
@@ -47,7 +47,7 @@ void TaskHandle::wait_and_rethrow() const {
 
 namespace {
 
-/// Only a task's own Completion keeps it from being complete, so the engine is there.
+/// A task with an open Completion is not complete, so its engine exists.
 void say(TaskHandle const& task, Completions::What what, std::exception_ptr const& cause) {
   if (EnginePin const engine = task.pin()) engine->completions().say(task, what, cause);
 }

@@ -12,7 +12,7 @@ namespace trellis::Impl {
 
 namespace {
 
-/// No graph ever uses it, so to the engine these handles are of a graph that is gone.
+/// No graph ever uses it, so to the engine these handles belong to a graph that is gone.
 GraphControl& control_of_models() {
   static GraphControl control;
   return control;

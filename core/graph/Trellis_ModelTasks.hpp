@@ -10,26 +10,24 @@
 #include <string>
 
 /// Handles of tasks that are kept for passes: those of a model. Such a task runs once in each pass,
-/// so it cannot be waited for. Its handle says which task it is, for `after` in the same model, and
-/// for the error that everything else is.
+/// so it cannot be waited for. Its handle identifies the task for `after` in the same model. Any
+/// other use is an error, which names the task.
 namespace trellis::Impl {
 
-/// A handle of the task at this place of the model. `text`: what errors call the task.
+/// Returns a handle of the task at this place of the model. `text` is the task's name in errors.
 [[nodiscard]] TaskHandle add_model_task(std::uint64_t model, std::size_t place, std::string text);
-/// The model ends, and errors do not know the labels of its tasks any more.
+/// Ends the model; errors no longer know the labels of its tasks.
 void forget_model_tasks(std::uint64_t model);
 
 [[nodiscard]] bool is_model_task(TaskHandle const& handle);
 [[nodiscard]] bool is_task_of_model(TaskHandle const& handle, std::uint64_t model);
-/// The place that the task has in its model.
 [[nodiscard]] std::size_t place_in_model(TaskHandle const& handle);
-/// What errors call the task.
 [[nodiscard]] std::string model_task_text(TaskHandle const& handle);
 
 /// Throws `Error` when the handle is one of a model's task.
 void refuse_model_task(TaskHandle const& handle);
 
-/// What a task of a model cannot be, said before the model has it.
+/// Throw for what a task of a model cannot be, before the model has it.
 [[noreturn]] void refuse_section_in_model(Label const& section);
 [[noreturn]] void refuse_value_in_model(Label const& task);
 

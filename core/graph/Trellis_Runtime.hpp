@@ -6,12 +6,12 @@
 
 namespace trellis::Impl {
 
-/// What core asks of the library that the tasks run on. `spaces/` sets it for Kokkos; without it
+/// What core needs from the library that the tasks run on. `spaces/` sets it for Kokkos; without it
 /// (core alone) a graph may always be made.
 struct Runtime {
   bool (*is_usable)() = nullptr;                         ///< initialised and not finalised
   int (*concurrency)() = nullptr;                        ///< threads of the host space
-  void (*at_finalize)(std::function<void()>) = nullptr;  ///< to be called before it goes away
+  void (*at_finalize)(std::function<void()>) = nullptr;  ///< calls it before the library ends
 };
 Runtime& runtime();
 

@@ -39,7 +39,7 @@ Runtime& runtime() {
 
 namespace {
 
-/// All controls ever made, and which are free. Never destroyed: futures may outlive everything.
+/// All controls ever made, and the free ones. Never destroyed: futures may outlive everything.
 struct Controls {
   std::mutex mutex;
   std::vector<GraphControl*> all;
@@ -52,7 +52,7 @@ struct Controls {
   }
 };
 
-/// The runtime goes away: finish what is under way and close every graph that is still there.
+/// Called when the runtime ends: finishes what is under way and closes every remaining graph.
 void close_all() {
   Controls& controls = Controls::get();
   std::vector<GraphControl*> open;
@@ -97,7 +97,7 @@ std::shared_ptr<Orchestration> orchestration_from_environment() {
   }
 }
 
-/// `TRELLIS_LOG=1` is no file's name that anybody meant (`./1` would be one).
+/// A file named `1` in `TRELLIS_LOG=1` is not meant (`./1` would be one).
 std::optional<std::string> log_from_environment() {
   std::optional<std::string> destination = text_from(Variable::log);
   if (destination && flag_of(*destination)) bad_value(Variable::log, *destination);
@@ -122,9 +122,8 @@ int default_workers(int threads_per_worker) {
   return std::clamp(threads / threads_per_worker, 1, Workers::most_permits);
 }
 
-/// Enough for each worker to have something to do, and so few that they stay in a core's caches: a
-/// submitter that is further ahead of short tasks makes them dearer, for itself and for the
-/// workers.
+/// Enough tasks for each worker to have some, and so few that they remain in a core's caches. If
+/// the submitter of short tasks is further ahead, they cost more, for itself and for the workers.
 std::size_t default_in_flight(int workers) {
   return std::max<std::size_t>(2048, 128 * static_cast<std::size_t>(workers));
 }
@@ -178,7 +177,7 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   static_cast<void>(Places(*options.bind, *options.threads_per_worker, options.name));
   tell_help_once(asked, options);
   if (*options.record) check_analysis_at_end(options.name);
-  // Last: what is wrong above leaves no file behind.
+  // Last: errors above leave no file behind.
   if (options.log && !options.log->empty()) {
     TaskObserver write = make_graph_log(*options.log, options.name);
     if (options.observer == nullptr)
@@ -197,7 +196,7 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
 
 namespace {
 
-/// Of `after(...)`, `value(...)`, a range that is a future, and whatever else names one.
+/// Checks `after(...)`, `value(...)`, a range that is a future, and everything else that names one.
 void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_t generation) {
   for (TaskHandle const& before : spec.after)
     if (!before.valid() || before.control != control || before.generation != generation)
@@ -210,7 +209,6 @@ void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_
                                         : "a future that belongs to no task"));
 }
 
-/// Pins the engine of a task, or throws.
 class EngineOf {
  public:
   explicit EngineOf(TaskHandle const& task) : m_pin(task) {
@@ -552,7 +550,7 @@ std::uint64_t TaskGraph::edges() const {
   return engine().edges();
 }
 std::uint64_t TaskGraph::in_flight() const {
-  // In this order the result is never more than there were at the first reading, though it may be
+  // In this order the result is never more than the number at the first reading, though it may be
   // less.
   std::uint64_t const submitted = engine().submitted();
   std::uint64_t const completed = engine().completed();
@@ -572,7 +570,7 @@ std::size_t TaskGraph::task_memory() const {
 
 namespace {
 
-/// What there was no memory for has been left out, which only this says.
+/// Reports if anything has been left out for lack of memory.
 Impl::Recorder const& record_to_look_at(Impl::Events const& events, std::string const& graph) {
   Impl::Recorder const& recorder = events.require_recorder();
   if (!recorder.is_complete())
@@ -583,8 +581,8 @@ Impl::Recorder const& record_to_look_at(Impl::Events const& events, std::string 
 
 }  // namespace
 
-// Edges before nodes: what another thread submits meanwhile must not give an edge to a node that is
-// missing.
+// Edges before nodes: a task that another thread submits meanwhile must not have an edge without a
+// node.
 DependencyGraph TaskGraph::dependency_graph() const {
   Impl::Recorder const& recorder = record_to_look_at(engine().events(), m_options.name);
   auto edges = recorder.edges(true);

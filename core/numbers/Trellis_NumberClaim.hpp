@@ -10,19 +10,20 @@
 
 namespace trellis::Impl {
 
-/// A number that the task which the calling thread submits is to have. From its begin on nobody
-/// else gets the number; when it ends without a task, the number is as it was.
+/// A number for the task that the calling thread submits. While the claim exists no other task gets
+/// the number. If it ends without a task, the number is as it was.
 ///
 /// INVARIANT. The engine calls `bound` before the task can start. The table refers to the claim as
-/// long as that is there, so from then on whoever asks finds the task: also the task's own body,
-/// and what that releases, while the call that submits it has not returned.
+/// long as it exists, so from then on every thread that asks finds the task. That includes the
+/// task's own body, and the tasks that it releases, while the call that submits it has not
+/// returned.
 ///
 /// Memory order: `m_id` is stored last, with release order, and read with acquire order by threads
-/// that hold the lock of the table, which the claim takes before it ends.
+/// that hold the lock of the table. The claim takes this lock before it ends.
 class NumberClaim {
  public:
-  /// `graph`: that the task goes to. Throws `Error` when the task cannot have the number. A number
-  /// that stands for no task is nothing to claim.
+  /// `graph` is the graph that the task goes to. Throws `Error` when the task cannot have the
+  /// number. A number that stands for no task needs no claim.
   NumberClaim(TaskNumber const& number, TaskHandle const& graph, Label const& task);
   NumberClaim(NumberClaim const&) = delete;
   NumberClaim& operator=(NumberClaim const&) = delete;

@@ -19,7 +19,7 @@ namespace trellis::Impl {
 
 namespace {
 
-/// Those that nobody has numbers of. Never destroyed: numbers may outlive everything.
+/// Tables without TaskNumbers. Never destroyed: numbers may outlive everything.
 struct FreeTables {
   std::mutex mutex;
   std::vector<NumberTable*> free;
@@ -46,7 +46,7 @@ std::string name_of(Label const& task) {
 
 }  // namespace
 
-// --- whose numbers -------------------------------------------------------------------------------
+// --- tables --------------------------------------------------------------------------------------
 
 std::shared_ptr<NumberTable> NumberTable::make(TaskHandle const& graph, std::string name,
                                                bool keeps_all) {
@@ -55,7 +55,7 @@ std::shared_ptr<NumberTable> NumberTable::make(TaskHandle const& graph, std::str
   {
     std::lock_guard const lock(tables.mutex);
     if (tables.free.empty()) {
-      tables.free.reserve(1 + tables.free.capacity());  // so that to give one back cannot fail
+      tables.free.reserve(1 + tables.free.capacity());  // so that giving one back cannot fail
       table = new NumberTable;
     } else {
       table = tables.free.back();
@@ -129,7 +129,7 @@ NumberTable::Entry* NumberTable::find(std::uint64_t number) {
   }
 }
 
-/// Requires that there is room, and no entry of this number but one that has been given up.
+/// Requires that there is room, and no entry of this number except one that has been given up.
 NumberTable::Entry& NumberTable::place_for(std::uint64_t number) {
   std::size_t const mask = m_places.size() - 1;
   std::size_t k = place_of(number, m_places.size());
@@ -139,8 +139,8 @@ NumberTable::Entry& NumberTable::place_for(std::uint64_t number) {
   return m_places[k];
 }
 
-/// Forgets what is complete, and makes room for as much as is left. Called by a thread that submits
-/// to the graph, so that is there.
+/// Forgets completed tasks, and makes room for as many as remain. Called by a thread that submits
+/// to the graph, so the graph exists.
 void NumberTable::sweep() {
   EnginePin const engine(m_graph);
   std::vector<Entry> kept;
@@ -157,7 +157,7 @@ void NumberTable::sweep() {
   for (Entry const& entry : kept) place_for(entry.number) = entry;
 }
 
-/// Of one that nobody may name in this graph; empty: there is nothing wrong so far.
+/// Says why a number may not be named in this graph; empty: nothing is wrong so far.
 std::string NumberTable::what_is_wrong(TaskNumber const& number, TaskHandle const& graph) const {
   if (m_source != NumberDoor::source(number)) return "whose TaskNumbers are not there any more";
   if (m_graph.control != graph.control || m_graph.generation != graph.generation)
@@ -177,7 +177,7 @@ std::string NumberTable::look_up(TaskNumber const& number, TaskHandle const& gra
     found({graph.control, graph.generation, task, id});
     return {};
   }
-  // A claim that has no task yet has taken its number.
+  // A claim without a task has taken its number.
   bool const is_claimed = entry != nullptr && entry->claim != nullptr;
   if (!is_claimed && !m_unspawned.contains(number.value())) return {};
   return "which is reserved, but no task has been spawned with it";

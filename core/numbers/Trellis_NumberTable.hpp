@@ -22,23 +22,24 @@ namespace trellis::Impl {
 
 class NumberClaim;
 
-/// The numbers of one TaskNumbers, and the tasks that have them. Never freed but reused, so that a
-/// number may be looked at for ever: `m_source` says whose numbers these are.
+/// The numbers of one TaskNumbers, and the tasks that have them. It is never freed but reused, so
+/// that a number may be read for ever: `m_source` identifies the TaskNumbers.
 ///
-/// A number at or behind the end has never been reserved. One before that either is unspawned, or
-/// has an entry, or its task is complete and forgotten. What is complete is forgotten when the
-/// table has become twice as large as what had to be kept the last time.
+/// A number at or behind the end has never been reserved. A number before that is unspawned, or has
+/// an entry, or its task is complete and forgotten. Completed tasks are forgotten when the table
+/// has become twice as large as what had to be kept the last time.
 ///
-/// The lock is the last of all but that of the failure log: a claim takes it when it begins and
-/// when it ends, outside of all others, and the engine, which tells a claim of its task, does not.
+/// The lock is the last of all except that of the failure log. A claim takes it when it begins and
+/// when it ends, outside of all others. The engine, which binds a claim to its task, does not take
+/// it.
 class NumberTable {
  public:
   NumberTable() = default;
   NumberTable(NumberTable const&) = delete;
   NumberTable& operator=(NumberTable const&) = delete;
 
-  /// For a graph. `keeps_all`: somebody wants to know all dependencies, also those on tasks that
-  /// are complete.
+  /// Makes a table for a graph. `keeps_all`: the graph needs all dependencies, also on completed
+  /// tasks.
   static std::shared_ptr<NumberTable> make(TaskHandle const& graph, std::string name,
                                            bool keeps_all);
 
@@ -49,9 +50,9 @@ class NumberTable {
   [[nodiscard]] std::uint64_t reserved();
   [[nodiscard]] std::size_t memory();
 
-  /// Calls `found` with the task of each of these numbers, if it may still matter to who names it,
-  /// which is for tasks of `graph`. Throws `Error`, which begins with what `who` says, when no task
-  /// has been announced with one.
+  /// Calls `found` with the task of each of these numbers, if it may still matter to a task of
+  /// `graph` that names it. Throws `Error` when no task has been announced with a number. The text
+  /// begins with the result of `who`.
   static void resolve(std::span<TaskNumber const> numbers, TaskHandle const& graph,
                       FunctionRef<void(TaskHandle const&)> found, FunctionRef<std::string()> who);
 
@@ -61,7 +62,7 @@ class NumberTable {
     std::uint64_t number = 0;  ///< 0: the place is free
     TaskId id = 0;
     Task* task = nullptr;
-    NumberClaim* claim = nullptr;  ///< that says which task, as long as it is there
+    NumberClaim* claim = nullptr;  ///< identifies the task as long as it exists
   };
   static constexpr std::size_t fewest = 64;  ///< places
 
@@ -70,7 +71,7 @@ class NumberTable {
   static void claim(NumberClaim& claim, TaskHandle const& graph, Label const& task);
   static void release(NumberClaim& claim) noexcept;
 
-  // The lock is held.
+  // The caller holds the lock.
   [[nodiscard]] std::string what_is_wrong(TaskNumber const& number, TaskHandle const& graph) const;
   [[nodiscard]] Entry* find(std::uint64_t number);
   Entry& place_for(std::uint64_t number);
@@ -80,8 +81,8 @@ class NumberTable {
                       FunctionRef<void(TaskHandle const&)> found);
 
   QuietLock<std::mutex> m_mutex;
-  // All that follows is guarded by it.
-  std::uint64_t m_source = 0;  ///< 0: nobody's
+  // It guards everything below.
+  std::uint64_t m_source = 0;  ///< 0: of no TaskNumbers
   TaskHandle m_graph;
   std::string m_name;  ///< of the graph
   bool m_keeps_all = false;

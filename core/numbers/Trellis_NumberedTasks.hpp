@@ -14,15 +14,16 @@
 
 namespace trellis::Impl {
 
-/// The tasks that some numbers stand for, for a task of `graph` that is to come after them.
+/// Calls `found` for the tasks with these numbers, on behalf of a task of `graph` that comes after
+/// them.
 void for_each_task_of(std::span<TaskNumber const> numbers, TaskHandle const& graph,
                       Label const& task, FunctionRef<void(TaskHandle const&)> found);
-/// The tasks that some numbers stand for, to wait for them, or to ask whether they are done. `what` is
-/// a part of the message: "waits for", ...
+/// Returns the tasks with these numbers, to wait for them, or to ask whether they are done. `what`
+/// is a part of the message: "waits for", ...
 [[nodiscard]] std::vector<TaskHandle> tasks_of(std::span<TaskNumber const> numbers,
                                                TaskHandle const& graph, std::string const& name,
                                                char const* what, std::source_location const& site);
-/// A model's task that has a number, or names some.
+/// Throws for a model's task that has a number, or names some.
 [[noreturn]] void refuse_numbers_in_model(Label const& task);
 
 }  // namespace trellis::Impl

@@ -10,9 +10,9 @@
 namespace trellis::Impl {
 
 /// The numbers from 1 that have been reserved and that no task has, as ranges. Most programs spawn
-/// in about the order of the numbers, so there are few.
+/// in about the order of the numbers, so there are few ranges.
 ///
-/// INVARIANT. No two ranges overlap, and none is empty but the newest one, which ends where the
+/// INVARIANT. No two ranges overlap, and none is empty except the newest one, which ends where the
 /// next reservation begins.
 class UnspawnedRanges {
  public:
@@ -30,7 +30,7 @@ class UnspawnedRanges {
     auto const range = m_ranges.upper_bound(number);
     return range != m_ranges.end() && range->second <= number;
   }
-  /// A task is to have it. False: it is none of these, and nothing has changed.
+  /// Takes a number for a task. False if it is none of these; then nothing has changed.
   bool take(std::uint64_t number) {
     if (number >= m_first) {
       if (number >= m_end) return false;
@@ -45,7 +45,7 @@ class UnspawnedRanges {
     if (range->first == number + 1) m_ranges.erase(range);
     return true;
   }
-  /// It has no task after all. Requires that it has been taken.
+  /// Gives a number back that has no task after all. Requires that it has been taken.
   void put_back(std::uint64_t number) {
     if (m_first == number + 1) {
       m_first = number;

@@ -11,26 +11,26 @@
 
 namespace trellis::Impl {
 
-/// Which thread asks what is outside of the graph how far it is: one at a time, and not all the
-/// time, as each question may keep a thread that launches from the device's driver.
+/// The thread that asks devices and programs outside of the graph for progress. It is one at a
+/// time, and asks only now and then, as each query may delay a thread that launches in the device's
+/// driver.
 ///
-/// It is the thread, not its seat, that polls: what it completes is given to code of the user's
-/// (the end of a functor), which may wait, and then the thread works on in another seat.
+/// The thread polls, not its seat. What it completes runs user code (the end of a functor), which
+/// may wait, and then the thread continues in another seat.
 class Poller {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// True when the calling thread polls from now on, or did already.
+  /// Makes the calling thread the poller. True if it is the poller now.
   [[nodiscard]] bool begin() {
     if (is_here()) return true;
     void const* expected = nullptr;
     return m_thread.compare_exchange_strong(expected, ThisThread::id(), std::memory_order_seq_cst);
   }
-  /// Does the calling thread poll?
   [[nodiscard]] bool is_here() const {
     return m_thread.load(std::memory_order_relaxed) == ThisThread::id();
   }
-  /// Does no other thread poll?
+  /// True if no other thread polls.
   [[nodiscard]] bool may_be_here() const {
     void const* const thread = m_thread.load(std::memory_order_seq_cst);
     return thread == nullptr || thread == ThisThread::id();
@@ -38,10 +38,11 @@ class Poller {
   /// Requires `is_here`.
   void end() { m_thread.store(nullptr, std::memory_order_seq_cst); }
 
-  /// How often devices are asked. Where nobody waits for an answer each is one for much that has
-  /// happened meanwhile, and the driver is kept from launches for a small part of the time only.
+  /// How often devices are asked. If no thread waits for an answer, each answer covers much that
+  /// has happened meanwhile, and the driver is kept from launches only for a small part of the
+  /// time.
   enum class Pace : unsigned char { awaited, nobody_waits, launches };
-  /// Is it time to ask again? For the thread that polls, or might.
+  /// True if it is time to ask again. For the thread that polls, or might.
   [[nodiscard]] bool is_due(Pace pace = Pace::awaited) const {
     Clock::duration wanted = interval;
     if (pace != Pace::awaited) {
@@ -51,7 +52,7 @@ class Poller {
     return Clock::now() - Clock::time_point(m_asked) >= wanted;
   }
   void has_asked() { m_asked = Clock::now(); }
-  /// How long the last questions to devices took.
+  /// Notes how long the last queries to devices took.
   void has_taken(Clock::duration time) { m_took = time; }
 
  private:

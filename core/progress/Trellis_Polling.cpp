@@ -24,7 +24,7 @@ bool ProgressSource::call() {
   try {
     is_more = advance();
   } catch (std::exception const& error) {
-    // What waits for it would wait for ever.
+    // Tasks that wait for it would wait for ever.
     std::cerr << "Trellis: a progress function has thrown: " << error.what() << std::endl;
     std::abort();
   } catch (...) {
@@ -83,7 +83,7 @@ void Polling::call_functions(Seat& seat, bool of_main) {
   std::atomic<int>& count = of_main ? m_asked_of_main : m_asked;
   for (std::size_t k = 0;; ++k) {
     std::shared_ptr<ProgressSource> source;
-    bool is_last = false;  // what is added meanwhile has its turn in the next call
+    bool is_last = false;  // functions added meanwhile take their turn in the next call
     {
       std::lock_guard const lock(m_lock);
       while (k < m_sources.size() &&
@@ -118,18 +118,18 @@ void Polling::call_all(Seat& seat, bool on_main_thread) {
 
 void Polling::stands_by_no_more(Seat& seat) {
   m_devices.stand_down(seat);
-  if (m_devices.busy() && !m_poller.is_here()) m_workers.ready_added();  // another one may ask now
+  if (m_devices.busy() && !m_poller.is_here()) m_workers.ready_added();  // another may ask now
 }
 
 void Polling::polls_no_more() {
   m_poller.end();
-  // After the end in the single order of these: who has asked meanwhile sees that nobody polls, or
-  // is seen here.
+  // This comes after the end of polling in the single order of these operations. A thread that has
+  // asked meanwhile sees that no thread polls, or is seen here.
   if (m_devices.busy() || m_asked.load(std::memory_order_seq_cst) > 0) m_workers.ready_added();
 }
 
 bool Polling::poll(Seat& seat, bool is_idle) {
-  // A thread that finds no task asks functions all the time, and needs no clock for that.
+  // A thread without a task asks functions all the time, and needs no clock for that.
   bool const busy_devices = m_devices.busy();
   Poller::Pace const pace = busy_devices ? m_devices.pace(seat) : Poller::Pace::awaited;
   bool const is_awaited = pace == Poller::Pace::awaited;
@@ -148,10 +148,10 @@ bool Polling::poll(Seat& seat, bool is_idle) {
     call_functions(seat, false);
     any = any || m_completions.any_said();
   }
-  // In code of the user's that waits the thread may have stopped to poll.
+  // User code that waits may have ended the polling of this thread.
   if (devices && m_poller.is_here()) {
     any = m_devices.complete_passed(seat, m_poller) || any;
-    // Who waits may wait for more than what has been found.
+    // A waiting thread may wait for more than what has been found.
     if ((!any || !is_awaited) && m_poller.is_here()) m_poller.has_asked();
   } else if (!any && !is_idle && m_poller.is_here()) {
     m_poller.has_asked();

@@ -21,21 +21,20 @@ namespace trellis::Impl {
 class Completions;
 class MainQueue;
 
-/// Asks what is outside of the graph how far it is: devices, and functions of the program's. A
-/// thread does so that finds no ready task, and for functions also one between two tasks, now and
-/// then.
+/// Asks devices and the program's progress functions how far they are. A thread that finds no ready
+/// task does so. For functions, a thread between two tasks also does so now and then.
 ///
-/// INVARIANT (somebody polls). While streams are busy, or functions asked for, a thread polls, or
-/// one is awake that will, or all permits are used for tasks. Whoever launches, asks for a
-/// function, or stops polling, calls `ready_added` of the workers afterwards, or polls itself soon,
-/// as the thread does that launches for others (see LaunchQueue). Who goes to sleep first stops
-/// polling, and then, if it has a permit, asks once more whether there is something to
-/// poll and nobody polls (`may_be_polled`); if it has none, those that have them have not asked
-/// yet, as they do so under the mutex of Workers when they give them back. For the order of these
-/// see Workers.
+/// INVARIANT (a thread polls). While streams are busy, or functions are asked for, one of these
+/// holds: a thread polls; an awake thread will poll; or all permits are used for tasks. A thread
+/// that launches, asks for a function, or stops polling calls `ready_added` of the workers
+/// afterwards, or polls itself soon, as the thread that launches for others does (see LaunchQueue).
+/// A thread that goes to sleep first stops polling. If it has a permit, it then asks once more
+/// whether there is something to poll and no thread polls (`may_be_polled`). If it has none, the
+/// threads that have permits have not asked yet, as they do so under the mutex of Workers when they
+/// give them back. For the order of these operations see Workers.
 ///
-/// Functions that only the main thread may call it calls whoever polls, when it runs tasks or
-/// waits. Who asks for one wakes it.
+/// The main thread calls the functions that only it may call, whichever thread polls, when it runs
+/// tasks or waits. A thread that asks for such a function wakes it.
 class Polling {
  public:
   Polling(DeviceTasks& devices, Completions& completions, MainQueue& main, Workers& workers)
@@ -48,34 +47,33 @@ class Polling {
   void ask(ProgressSource& source);
 
   [[nodiscard]] bool busy() const { return m_devices.busy() || any_function(); }
-  /// Is any function asked for?
   [[nodiscard]] bool any_function() const {
     return m_asked.load(std::memory_order_relaxed) > 0 ||
            m_asked_of_main.load(std::memory_order_relaxed) > 0;
   }
   [[nodiscard]] int asked() const { return m_asked.load() + m_asked_of_main.load(); }
-  /// What the functions asked for say that they wait for.
+  /// The reports of the functions asked for.
   [[nodiscard]] std::string report();
   [[nodiscard]] bool any_of_main() const {
     return m_asked_of_main.load(std::memory_order_seq_cst) > 0;
   }
-  /// Could the seat's thread find something by polling?
+  /// True if the seat's thread might find something by polling.
   [[nodiscard]] bool may_be_polled(Seat const& seat) const {
     if (seat.is_main && any_of_main()) return true;
     bool const devices = m_devices.busy() && m_devices.may_ask() && m_devices.may_go_on(seat);
     bool const any = devices || m_asked.load(std::memory_order_seq_cst) > 0;
     return any && m_poller.may_be_here();
   }
-  /// Between two tasks: is it time to ask functions that this thread may ask?
+  /// Between two tasks: true if it is time to ask functions that this thread may ask.
   [[nodiscard]] bool is_due(Seat const& seat) const {
     if (!any_function()) return false;
     bool const mine = seat.is_main && m_asked_of_main.load(std::memory_order_relaxed) > 0;
     bool const any = m_asked.load(std::memory_order_relaxed) > 0 && m_poller.may_be_here();
     return (mine || any) && m_poller.is_due();
   }
-  /// Functions that have been asked in vain for long are asked less often, so that a long wait
-  /// takes no core: what they wait for is seen at most a twentieth of that time later, or half a
-  /// millisecond. Devices are asked all the time.
+  /// Functions that have been asked in vain for long are asked less often, so that a long wait uses
+  /// no core. The delay is at most a twentieth of that time, or half a millisecond. Devices are
+  /// asked all the time.
   [[nodiscard]] std::chrono::nanoseconds nap() const {
     // (The clock is not read for each message.)
     if (m_has_news.load(std::memory_order_relaxed)) {
@@ -90,23 +88,24 @@ class Polling {
     auto const part = (Poller::Clock::now() - since) / 20;
     return part < shortest ? std::chrono::nanoseconds(0) : std::min(part, longest);
   }
-  /// True when something has happened: tasks may be ready, or `Completions` have some to complete.
+  /// True when something has happened: tasks may be ready, or `Completions` has some to complete.
   /// `is_idle`: the thread has found no task.
   bool poll(Seat& seat, bool is_idle);
-  /// The same for functions of the main thread alone, which calls this.
+  /// Does the same only for functions of the main thread, which calls this.
   void poll_of_main(Seat& seat) { call_functions(seat, true); }
-  /// Launches some of what has been offered to the thread that polls, see LaunchQueue.
+  /// Launches some of what has been offered to the polling thread, see LaunchQueue.
   void launch_offered(Seat& seat) {
     constexpr int most = 16;  // between two looks at other tasks
     if (!m_devices.any_offers()) [[likely]]
       return;
     if (m_devices.stands_by()) m_devices.launch_offered(seat, most);
   }
-  /// Of a thread that has found nothing to do.
+  /// Called by a thread that has found nothing to do.
   void stand_by() { m_devices.stand_by(); }
-  /// Of a serial graph, by the thread whose turn it is.
+  /// For a serial graph: called by the thread whose turn it is.
   void call_all(Seat& seat, bool on_main_thread);
-  /// The thread does something else, or goes to sleep: it neither polls nor stands by.
+  /// The thread does something else, or goes to sleep: it neither polls nor serves the launch
+  /// queue.
   void stop(Seat& seat) {
     if (m_devices.stands_by()) [[unlikely]]
       stands_by_no_more(seat);
@@ -127,8 +126,8 @@ class Polling {
   MainQueue& m_main;
   Workers& m_workers;
   Poller m_poller;
-  // Looked at between two tasks, and the poller is written often.
-  alignas(64) std::atomic<int> m_asked{0};  ///< functions not idle, but those of the main thread
+  // Read between two tasks, while the poller is written often.
+  alignas(64) std::atomic<int> m_asked{0};  ///< functions not idle, except those of the main thread
   std::atomic<int> m_asked_of_main{0};
   /// Something has been asked for, or has happened, since `m_vain_since`.
   alignas(64) mutable std::atomic<bool> m_has_news{false};

@@ -15,15 +15,15 @@ namespace trellis::Impl {
 
 /// A function of the program's that asks something outside of the graph how far it is.
 ///
-/// INVARIANT (nothing asked for is forgotten). `idle` becomes `asked` when the program asks, and
-/// only the thread that calls the function makes it `idle` again: it sets `called`, calls, and if
-/// the function says that nothing is left, goes from `called` to `idle`. If the program has asked
-/// meanwhile it finds `asked` instead, and leaves it. All are sequentially consistent, so the call
-/// that follows sees what was started before `ask()`.
+/// INVARIANT (no request is forgotten). `idle` becomes `asked` when the program asks. Only the
+/// thread that calls the function makes it `idle` again: it sets `called`, calls, and if the
+/// function says that nothing is left, goes from `called` to `idle`. If the program has asked
+/// meanwhile, the thread finds `asked` instead, and leaves it. All operations are sequentially
+/// consistent, so the next call sees what was started before `ask()`.
 ///
-/// `m_calls` is held during a call, by whoever takes the function away, and while it tells what it
-/// waits for. A function is called again and again, and a mutex that is taken again at once lets
-/// nobody else in; so it is not called while others want it.
+/// `m_calls` is held during a call, by the thread that removes the function, and while the function
+/// reports what it waits for. A function is called again and again, and a thread that locks a mutex
+/// again at once keeps the others out. So the function is not called while others want the mutex.
 class ProgressSource {
  public:
   explicit ProgressSource(bool of_main) : m_of_main(of_main) {}
@@ -31,29 +31,30 @@ class ProgressSource {
   ProgressSource& operator=(ProgressSource const&) = delete;
   virtual ~ProgressSource() = default;
 
-  /// Only the main thread may call it.
+  /// True if only the main thread may call it.
   [[nodiscard]] bool is_of_main() const { return m_of_main; }
   [[nodiscard]] bool is_asked() const { return m_state.load(std::memory_order_relaxed) != idle; }
   /// True when it was idle.
   [[nodiscard]] bool ask() { return m_state.exchange(asked, std::memory_order_seq_cst) == idle; }
-  /// Calls the function if it is asked for. True when it is idle now, and was not.
+  /// Calls the function if it is asked for. True when it is idle now, and was not before.
   [[nodiscard]] bool call();
-  /// It is not called any more. True when it was not idle. In its own call it stays until that is
-  /// over, and `call` says so.
+  /// Removes the function, which is not called any more. True when it was not idle. Called by the
+  /// function itself, it takes effect when that call is over, and `call` returns true.
   [[nodiscard]] bool take_away();
 
-  /// Does the calling thread call such a function?
+  /// True if the calling thread calls such a function.
   [[nodiscard]] static bool is_calling() { return t_called != nullptr; }
-  /// One of this graph?
+  /// True if it calls one of this graph.
   [[nodiscard]] static bool is_calling(void const* engine) {
     return t_called != nullptr && t_called->m_engine == engine;
   }
-  /// What it waits for, a line for each, see StallReport. On any thread, between two calls.
+  /// A line for each thing that it waits for, see StallReport. Any thread may ask, between two
+  /// calls.
   [[nodiscard]] std::string tell() {
     BetweenCalls const between(*this);
     return m_is_taken_away ? std::string() : report();
   }
-  /// Before anybody asks.
+  /// Called before the first request.
   void belongs_to(void const* engine) { m_engine = engine; }
 
  protected:
@@ -86,7 +87,7 @@ class ProgressSource {
   bool const m_of_main;
   void const* m_engine = nullptr;
   std::atomic<int> m_state{idle};
-  std::atomic<int> m_others{0};  ///< threads that want the mutex for something else than a call
+  std::atomic<int> m_others{0};  ///< threads that want the mutex for something other than a call
   std::mutex m_calls;
   bool m_is_taken_away = false;  ///< guarded by m_calls
 };

@@ -24,11 +24,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Release and acquire: who reads the address reads the text. Texts are kept: a report may be under
-/// way.
+/// Release and acquire: a thread that reads the address reads the text. Texts are kept, as a report
+/// may be under way.
 std::atomic<std::string const*> s_line_begin{nullptr};
 
-/// All of it at once: what several processes write is mixed line by line at most.
+/// Writes all at once: output of several processes is mixed only line by line.
 void tell(std::string const& text) {
   std::string const* const begin = s_line_begin.load(std::memory_order_acquire);
   if (begin == nullptr) {
@@ -41,7 +41,7 @@ void tell(std::string const& text) {
   std::cerr << all << std::flush;
 }
 
-/// A task in flight, as it was when somebody looked.
+/// A task in flight, as it was at the moment of the look.
 struct Seen {
   LiveAccess task;
   std::string text;
@@ -50,8 +50,8 @@ struct Seen {
   bool bound = false;
   bool on_device = false;
   bool exclusive = false;
-  std::vector<TaskId> before;  ///< that are not complete
-  int parts = 0;               ///< ...
+  std::vector<TaskId> before;  ///< predecessors that are not complete
+  int parts = 0;               ///< parts that are not complete
   int completions = 0;         ///< open
 };
 
@@ -162,7 +162,7 @@ std::string StallReport::report() const {
           before[successor->live_id.load(std::memory_order_acquire)].push_back(each.id);
         });
     });
-    // Tasks of a plan are there all the time.
+    // Tasks of a plan are live all the time.
     bool const goes_on = seen.state == TaskState::ready || seen.state == TaskState::running;
     if (!is_live || (seen.is_recorded && !goes_on)) continue;
     PartsHold const lock(*each.task, m_submission, PartsHold::nested);

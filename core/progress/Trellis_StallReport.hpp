@@ -17,24 +17,23 @@ class SubmissionLock;
 class TaskSlab;
 class Waiters;
 
-/// Tells on the standard error stream when no task of a graph has been completed for a while though
-/// some are in flight: each of them, in which state it is, and what it waits for. Once for each
-/// such time. It is a thread of its own, which looks now and then, in graphs that are asked for it
-/// alone.
+/// Reports on the standard error stream when no task of a graph has been completed for a while
+/// though some are in flight. The report has each such task, its state, and what it waits for, once
+/// for each stall. A separate thread checks this now and then, only in graphs that ask for it.
 ///
-/// It looks at tasks that others complete meanwhile, as the search for circles does: a task that is
-/// live under its lock stays so, and what is said of one is what held at that moment.
+/// It reads tasks that other threads complete meanwhile, as the search for cycles does. A task that
+/// is live under its lock remains so, and the report on a task holds for that moment.
 class StallReport {
  public:
-  /// `waiting_for_room`: threads that submit.
+  /// `waiting_for_room`: the number of submitting threads that wait for room.
   StallReport(Kernel& kernel, Polling& polling, Waiters& waiters,
               std::atomic<int> const& waiting_for_room, double seconds);
   StallReport(StallReport const&) = delete;
   StallReport& operator=(StallReport const&) = delete;
   ~StallReport();
 
-  /// What each line of all reports of this process begins with, e.g. "[rank 3] ", where a program
-  /// has several processes that write to one stream.
+  /// Sets the beginning of each line of all reports of this process, e.g. "[rank 3] ". It is for
+  /// programs with several processes that write to one stream.
   static void begin_lines_with(std::string text);
 
  private:

@@ -84,7 +84,7 @@ FailurePtr FailureLog::poisons(TaskId task, bool unless_known) const {
   if (unless_known && found->second.is_known) return nullptr;
   FailurePtr const& failure = found->second.failure;
   return failure->of_part != nullptr ? failure->of_part
-                                     : failure;  // only the owner says how it came about
+                                     : failure;  // only the owner says how it happened
 }
 
 FailureLog::Report FailureLog::report() {

@@ -22,54 +22,54 @@ namespace trellis::Impl {
 /// Why a task did not end well: a body threw, here or in a task that this one depends on.
 struct Failure {
   TaskId origin = 0;         ///< the task whose body threw
-  std::uint64_t place = 0;   ///< where in a replay, if that is the origin
+  std::uint64_t place = 0;   ///< the place in a replay, if that is the origin
   std::string origin_text;   ///< `task "name" (#id, file:line)` of that task and what it accessed
   std::string what;          ///< what the body threw, as text
   std::exception_ptr cause;  ///< what the body threw
-  /// The program asked the task to stop; if its body threw, then for that reason, as far as anybody
-  /// knows. `wait()` does not report it.
+  /// The program asked the task to stop. If its body threw, it is assumed to have thrown for that
+  /// reason. `wait()` does not report it.
   bool is_asked = false;
   /// not null: this task's body did not throw, but a part of it failed
   std::shared_ptr<Failure const> of_part;
   mutable std::atomic<bool> observed{false};  ///< a `get()` has thrown it
 };
-/// A copy, or a short one where there is no memory for it.
+/// Returns a copy, or a short text if there is no memory for it.
 [[nodiscard]] std::string copy_or_short(std::string const& text);
-/// The failure of a task of which a part has failed with this one.
+/// Returns the failure of a task with a part that has failed with this one.
 [[nodiscard]] FailurePtr of_part(FailurePtr const& failure);
 
-/// What a task throws that waits for its parts when one has failed. If it leaves the body, the
-/// part's failure stays the task's.
+/// What a task throws when it waits for its parts and one has failed. If it leaves the body, the
+/// part's failure remains that of the task.
 class PartFailed final : public Error {
   using Error::Error;
 };
 
-/// The failed and cancelled tasks of a graph by id, so that tasks submitted later and futures asked
-/// later learn of them though the task itself is long recycled. Keeps the newest `capacity`; what
-/// `wait()` has reported no longer cancels.
+/// The failed and cancelled tasks of a graph by id. So later tasks and futures learn of them though
+/// the task itself has long been recycled. Keeps the newest `capacity`; failures that `wait()` has
+/// reported no longer cancel.
 class FailureLog {
  public:
   static constexpr std::size_t capacity = 1 << 16;
 
   void note(TaskId task, std::string const& task_text, FailurePtr failure);
-  /// For `find` alone.
+  /// Notes a failure only for `find`.
   void note_for_futures(TaskId task, TaskId told_as, std::string const& task_text,
                         FailurePtr failure);
-  /// The failure that makes a new task fail which depends on `task`, or null. `unless_known`: null
-  /// as well when the program knows that the task is complete.
+  /// Returns the failure that a new task inherits if it depends on `task`, or null. `unless_known`:
+  /// null also when the program knows that the task is complete.
   [[nodiscard]] FailurePtr poisons(TaskId task, bool unless_known = false) const;
-  /// The program has waited for the task, and so for the one whose failure this one may have.
+  /// Notes that the program has waited for the task, and so for the one whose failure it may have.
   void note_known(TaskId task) {
     if (any()) set_known(task);
   }
   struct Entry {
     FailurePtr failure;
     std::string task_text;
-    std::uint64_t report = 0;  ///< number of the report that it is, or will be, in
-    TaskId told_as = 0;        ///< what to tell `make_error` that the task is
+    std::uint64_t report = 0;  ///< number of the report that contains it, or will
+    TaskId told_as = 0;        ///< the id for the task in `make_error`
     bool is_known = false;     ///< the program has waited for the task
   };
-  /// The failure of this task, reported or not; null when it has none.
+  /// Returns the failure of this task, reported or not; null if there is none.
   [[nodiscard]] Entry find(TaskId task) const;
   /// What has failed since the last call. From now on none of that cancels later tasks.
   struct Report {
@@ -79,17 +79,15 @@ class FailureLog {
     std::size_t cancelled_count = 0;
     FailurePtr asked;  ///< the first task that was asked to stop
 
-    /// What has failed later.
     void add(Report&& later);
   };
   Report report();
-  /// Forgets all failures.
   void clear();
-  /// The first origin that `report` would return, or the first task that was asked to stop, which
-  /// cancels later tasks alike; or null.
+  /// Returns the first origin that `report` would return, or null. It may also be the first task
+  /// that was asked to stop, which cancels later tasks in the same way.
   [[nodiscard]] FailurePtr unreported() const;
-  /// True when a failure has been added since the log was made. Cheap; checked for each finished
-  /// predecessor.
+  /// True when a failure has been added since the log was made. It is cheap; each finished
+  /// predecessor checks it.
   [[nodiscard]] bool any() const noexcept { return m_any.load(std::memory_order_acquire); }
 
  private:

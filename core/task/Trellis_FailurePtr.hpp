@@ -14,7 +14,7 @@ namespace trellis::Impl {
 struct Failure;
 using FailurePtr = std::shared_ptr<Failure const>;
 
-/// `get()` on a task with this failure: failed itself, or cancelled.
+/// Returns the error of `get()` on a task with this failure: failed itself, or cancelled.
 [[nodiscard]] Error make_error(TaskId task, std::string const& task_text, Failure const& failure);
 
 }  // namespace trellis::Impl

@@ -14,20 +14,22 @@
 
 namespace trellis::Impl {
 
-/// Tasks that are done, but whose bodies have not been destroyed: of short tasks on the host, per
-/// thread that ran them, so that the thread that submits can do it. Its core has just counted
-/// references to the same Views, and for the worker's to do so takes longer than a short task.
+/// Tasks that are done, but whose bodies have not been destroyed. This is deferred destruction:
+/// short host tasks are kept per thread that ran them, and the submitting thread destroys them. Its
+/// core has just counted references to the same Views. On the worker's core that takes longer than
+/// a short task.
 ///
-/// INVARIANT. A task that is pushed is done and belongs to the list; whoever takes the list (the
-/// owner, or any other thread) takes all of it, and the tasks with it. `push` publishes with
+/// INVARIANT. A task that is pushed is done and belongs to the list. The thread that takes the list
+/// (the owner, or any other one) takes all of it, and the tasks with it. `push` publishes with
 /// release order what `take` acquires: the body's effects come before its end, and the cell's next
+/// use comes after that.
 /// use after that.
 class KeptTasks {
  public:
   static constexpr int most = 32;
 
-  /// By the owner. False: there are so many that it should destroy them itself, as soon as no task
-  /// that waits is beneath it on its stack.
+  /// Called by the owner. False: there are so many that the owner should destroy them itself, as
+  /// soon as its stack has no waiting task.
   [[nodiscard]] bool push(Task& task) {
     Task* head = m_head.load(std::memory_order_relaxed);
     do {
@@ -42,17 +44,17 @@ class KeptTasks {
 
  private:
   std::atomic<Task*> m_head{nullptr};
-  int m_count = 0;  ///< since the list was last found empty; the owner's
+  int m_count = 0;  ///< since the list was last found empty; used only by the owner
 };
 
-/// The same of a device's tasks, for a whole graph: freeing memory may make the host wait for the
-/// device, so they wait until nothing runs there, or until they hold too much.
+/// Keeps device tasks in the same way, for a whole graph. Freeing memory may make the host wait for
+/// the device, so they are kept until nothing runs there, or until they hold too much.
 class KeptDeviceTasks {
  public:
   static constexpr std::size_t most_tasks = 1024;
   static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 28;
 
-  /// `bytes`: of the areas that the task accesses. False: the list is to be taken.
+  /// `bytes`: of the areas that the task accesses. False: take the list now.
   [[nodiscard]] bool push(Task& task, std::uint64_t bytes) {
     std::lock_guard const lock(m_mutex);
     m_tasks.push_back(&task);
@@ -68,7 +70,7 @@ class KeptDeviceTasks {
   [[nodiscard]] Vector<Task*> take() {
     std::lock_guard const lock(m_mutex);
     m_bytes = 0;
-    m_any.store(false, std::memory_order_release);  // who sees it sees that the taker is counted
+    m_any.store(false, std::memory_order_release);  // a thread that sees it sees the taker counted
     return std::exchange(m_tasks, {});
   }
 

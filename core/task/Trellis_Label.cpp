@@ -20,8 +20,8 @@ namespace trellis {
 namespace {
 
 #ifdef TRELLIS_HAS_PROGRAM_HEADERS
-/// The segments of the program, which comes first, ascend by address. Those before the first one
-/// that can be written are code and what is constant.
+/// The program comes first, and its segments ascend by address. Those before the first writable one
+/// are code and constant data.
 int find_read_only(dl_phdr_info* program, std::size_t, void* into) {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -33,7 +33,7 @@ int find_read_only(dl_phdr_info* program, std::size_t, void* into) {
     end = program->dlpi_addr + segment.p_vaddr + segment.p_memsz;
   }
   *static_cast<Impl::LiteralMemory*>(into) = {begin, end - begin};
-  return 1;  // of the program alone
+  return 1;  // stop: only the program counts
 }
 #endif
 
@@ -45,8 +45,8 @@ Impl::LiteralMemory find_literals() {
   return found;
 }
 
-/// A place in the source, by the address of its file's name. A name may be there more than once;
-/// then a place has more than one text, which are equal.
+/// A place in the source, by the address of its file's name. A name may exist several times; then a
+/// place has several texts, which are equal.
 struct Place {
   std::uintptr_t file = 0;
   std::uint_least32_t line = 0;
@@ -59,7 +59,7 @@ std::string text_of(std::source_location const& site) {
   return std::string(file) + ':' + std::to_string(site.line());
 }
 
-/// Kept for the life of the program: there are as many as places in the source.
+/// Texts are kept for the life of the program: there are as many as places in the source.
 std::string const& kept_text(Place const& place, std::source_location const& site) {
   static auto& mutex = *new std::mutex;  // tasks may outlive static objects
   static auto& texts = *new std::map<Place, std::string>;

@@ -12,7 +12,7 @@ constexpr std::size_t reserve_size = std::size_t{1} << 20;
 
 /// The bytes behind it are handed out one after the other, until all of them have come back.
 struct alignas(std::max_align_t) Arena {
-  Arena* next = nullptr;  ///< that was filled before
+  Arena* next = nullptr;  ///< filled before this one
   std::size_t used = sizeof(Arena);
   std::size_t live = 0;  ///< blocks that have not come back
   [[nodiscard]] bool contains(void const* memory) const {

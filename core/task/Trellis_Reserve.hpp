@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-/// Containers of the standard library whose memory is that of the reserve.
+/// Containers of the standard library with memory from the reserve.
 namespace trellis::Impl {
 
 template <class T>

@@ -11,23 +11,25 @@
 
 namespace trellis::Impl {
 
-/// Memory for what has begun and must end: edges, queues, turns, failures, wake-ups.
+/// Memory to end what has begun: edges, queues, turns, failures, wake-ups.
 ///
-/// As long as `operator new` has memory, it is that. When it has none, memory comes from a reserve
-/// of one mebibyte, which was allocated before. From then on the reserve is short, and whatever
-/// begins something new (`require`) first tries to allocate another one; when that fails it throws
-/// `std::bad_alloc`, before it has changed anything. So a call that cannot be carried out says so,
-/// and what has been submitted before is completed, as long as that needs no more than the reserve.
+/// As long as `operator new` has memory, it is used. When it has none, memory comes from a reserve
+/// of one mebibyte, which was allocated before. From then on the reserve is short. An operation
+/// that begins something new (`require`) then first tries to allocate another reserve. If that
+/// fails, it throws `std::bad_alloc`, before it has changed anything. So a call that cannot be
+/// carried out reports this. Tasks submitted before are completed, as long as that needs no more
+/// than the reserve.
 ///
 /// INVARIANT. `m_is_used` is set under the mutex before the first block of a reserve is handed out,
-/// and reset under it when no block is left. The thread that frees a block knows it from the one
-/// that allocated it, so it sees the flag; where the flag is not set no block is one of a reserve.
+/// and reset under it when no block is left. The thread that frees a block has it from the thread
+/// that allocated it, so it sees the flag. Where the flag is not set, no block is one of a reserve.
 class Reserve {
  public:
-  /// Throws `std::bad_alloc` when the reserve is at its end, too.
+  /// Throws `std::bad_alloc` when the reserve is exhausted, too.
   [[nodiscard]] static void* allocate(std::size_t bytes, std::size_t alignment);
   static void free(void* memory, std::size_t alignment) noexcept;
-  /// By whatever begins something new. Throws `std::bad_alloc` when the reserve cannot be filled.
+  /// Called by an operation that begins something new. Throws `std::bad_alloc` when the reserve
+  /// cannot be filled.
   static void require() {
     if (m_is_short.load(std::memory_order_relaxed)) [[unlikely]]
       fill();
@@ -42,7 +44,7 @@ class Reserve {
   TRELLIS_IMPL_ONE_FOR_ALL static constinit inline std::atomic<bool> m_is_used{false};
 };
 
-/// An allocator for what the reserve is for.
+/// An allocator that uses the reserve.
 template <class T>
 struct FromReserve {
   using value_type = T;

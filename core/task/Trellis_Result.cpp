@@ -3,11 +3,11 @@
 
 namespace trellis::Impl {
 
-/// The thread keeps what it frees from now on until it ends.
+/// From now on the thread keeps what it frees until it ends.
 void* ResultMemory::take_new() {
   struct UntilTheEnd {
     UntilTheEnd() {
-#if !defined(__SANITIZE_ADDRESS__)  // which sees late uses only of memory that is freed
+#if !defined(__SANITIZE_ADDRESS__)  // it detects late uses only of freed memory
       t_kept.room = 256;
 #endif
     }

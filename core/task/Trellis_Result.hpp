@@ -19,8 +19,8 @@
 
 namespace trellis::Impl {
 
-/// Memory of small results that the calling thread has freed, for its next ones: where tasks fork
-/// and join, a result lives shorter than the allocation of its memory takes.
+/// Memory of small results that the calling thread has freed, for its next ones. Where tasks fork
+/// and join, a result has a shorter life than the allocation of its memory takes.
 namespace ResultMemory {
 
 inline constexpr std::size_t block = 64;
@@ -28,7 +28,7 @@ inline constexpr std::size_t block = 64;
 struct Kept {
   void* first = nullptr;
   int count = 0;
-  int room = 0;  ///< 0: this thread has never taken any, or ends
+  int room = 0;  ///< 0: this thread has never taken any, or is ending
 };
 TRELLIS_IMPL_ONE_FOR_ALL inline constinit thread_local Kept t_kept{};
 
@@ -48,7 +48,7 @@ inline void give(void* memory) noexcept {
 
 }  // namespace ResultMemory
 
-/// What a task is called where there is no memory for more; it fits into a string itself.
+/// A task's name if there is no memory for more; it fits into a string itself.
 inline constexpr char short_text[] = "a task";
 
 /// Where a task's body leaves its result. Written before the task is complete, read after.
@@ -76,11 +76,12 @@ struct Result {
   }
 };
 
-/// The body of a task and its futures share a result.
+/// A pointer to the result that the body of a task and its futures share.
 ///
-/// INVARIANT. `uses` counts the pointers to a result. It goes down with release order, and whoever
-/// destroys the result has read, with acquire order, that nobody else has it. A pointer that reads
-/// 1 is the only one, and as nobody can copy it meanwhile it need not count itself off.
+/// INVARIANT. `uses` counts the pointers to a result. It is decremented with release order. The
+/// thread that destroys the result has read, with acquire order, that there is no other pointer. A
+/// pointer that reads 1 is the only one. It need not decrement the count, as no thread can copy it
+/// meanwhile.
 template <class T>
 class ResultPtr {
  public:
@@ -108,7 +109,7 @@ class ResultPtr {
   Result<T>* operator->() const { return m_result; }
   Result<T>& operator*() const { return *m_result; }
 
-  /// A new result: for a body and for a future.
+  /// Makes a new result, with a pointer for the body and one for the future.
   static std::array<ResultPtr, 2> make() {
     Result<T>* result = nullptr;
     if constexpr (is_small)
@@ -125,7 +126,7 @@ class ResultPtr {
 
   Result<T>* m_result = nullptr;
 };
-/// Of a task without a result.
+/// For a task without a result.
 template <>
 class ResultPtr<void> {};
 

@@ -9,10 +9,11 @@
 
 namespace trellis::Impl {
 
-/// Destroys `object` now, or when the thread holds no quiet lock any more.
+/// Destroys `object` now, or when the thread no longer holds a quiet lock.
 void destroy_unlocked(void* object, void (*destroy)(void* object) noexcept) noexcept;
 
-/// Its destructor, which may be the user's, runs under no lock; see Trellis_Unlocked.hpp.
+/// Makes an object whose destructor, which may be the user's, runs under no lock; see
+/// Trellis_Unlocked.hpp.
 template <class T, class... Arguments>
 std::shared_ptr<T> make_shared_unlocked(Arguments&&... arguments) {
   FromReserve<T> from;

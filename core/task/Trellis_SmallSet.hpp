@@ -10,7 +10,7 @@
 
 namespace trellis::Impl {
 
-/// A set of pointers that mostly has a few, which are looked through and need no memory.
+/// A set of pointers that mostly has few elements, which are searched linearly and need no memory.
 template <class T>
 class SmallSet {
  public:
@@ -18,7 +18,7 @@ class SmallSet {
     if (!m_many.empty()) return m_many.contains(const_cast<T*>(value));
     return std::find(m_few, m_few + m_count, value) != m_few + m_count;
   }
-  /// False: it is there.
+  /// False if the value is already there.
   bool insert(T* value) {
     if (!m_many.empty()) return m_many.insert(value).second;
     if (contains(value)) return false;

@@ -34,21 +34,20 @@ bool refers_to(std::uintptr_t word, ResourceHold const& hold) {
   return (word & ~mark) == record_of(hold);
 }
 
-/// Is it a reference to an allocation, or an address in it?
+/// True if the word is a reference to an allocation, or an address in it.
 bool belongs_to(std::uintptr_t word, ResourceHold const& hold) {
   if (refers_to(word, hold)) return true;
   auto const [begin, end] = hold.addresses();
   return begin <= word && word <= end;
 }
 
-/// All words of it, in order.
 template <class F>
 void for_each_word(std::span<std::byte const> bytes, F&& f) {
   for (std::size_t at = 0; at + width <= bytes.size(); at += width) f(at, word_at(bytes, at));
 }
 
-/// Two threads that make several copies at the same time would do so in step with each other. So
-/// one at a time does, and nobody waits for a turn: copies are the user's code.
+/// Two threads that make several copies at the same time could do so in step with each other. So
+/// only one does at a time. No thread waits for a turn, as copies are user code.
 class Turn {
  public:
   Turn() : m_is_mine(!s_is_taken.exchange(true, std::memory_order_acquire)) {}
@@ -70,7 +69,7 @@ BodyRoom::BodyRoom(TaskSpec const& spec)
     : m_ops(*spec.ops),
       m_alignment(std::max(spec.body_alignment, alignof(std::max_align_t))),
       m_memory(::operator new(spec.body_size, std::align_val_t(m_alignment))) {
-  std::memset(m_memory, 0, spec.body_size);  // what it does not write says nothing
+  std::memset(m_memory, 0, spec.body_size);  // bytes that it does not write hold no address
 }
 
 BodyRoom::~BodyRoom() {
@@ -78,7 +77,7 @@ BodyRoom::~BodyRoom() {
   ::operator delete(m_memory, std::align_val_t(m_alignment));
 }
 
-/// The Views among the accesses, each once.
+/// Finds the Views among the accesses, each once.
 void Captures::find_declared() {
   for (AccessRequest const& request : m_spec.accesses) {
     if (!request.counts() || request.state != nullptr || request.ops->hold == nullptr) continue;
@@ -109,8 +108,8 @@ void Captures::look_at_copies(void const* body) {
     bool is_open;  ///< it may be held
     bool is_held = false;
     long before = 0, with_copies = 0;
-    long per_copy = 0;  ///< references, by the last round that is exact
-    int agree = 0;      ///< exact rounds that say so
+    long per_copy = 0;  ///< references, by the last exact round
+    int agree = 0;      ///< exact rounds with this number
   };
   bool any_open = turn && turn->is_mine();
   std::vector<Known> known(m_known.size(), Known{.is_open = any_open});
@@ -125,7 +124,7 @@ void Captures::look_at_copies(void const* body) {
     for_each_open([](Known& each, ResourceHold const& hold) { each.before = hold.holders(); });
     for (std::size_t k = 0; k < m_declared.size(); ++k)
       declared_before[k] = m_declared[k].hold->holders();
-    for (long made = 0; made < (any_open ? alive : 1); ++made)  // for what is declared one will do
+    for (long made = 0; made < (any_open ? alive : 1); ++made)  // declared Views need only one
       copies.emplace_back(m_spec).make([&](void* memory) { m_spec.ops->copy(body, memory); });
     for_each_open([](Known& each, ResourceHold const& hold) { each.with_copies = hold.holders(); });
     is_sure = true;
@@ -145,7 +144,7 @@ void Captures::look_at_copies(void const* body) {
         long const per_copy = came / alive;
         each.agree = per_copy == each.per_copy ? each.agree + 1 : 1;
         each.per_copy = per_copy;
-        // It may be in a container that the functor holds, or somebody else's.
+        // The View may be in a container that the functor holds, or belong to another thread.
         each.is_held = each.agree >= (is_seen(body, hold) ? 1 : most_to_agree);
         each.is_open = !each.is_held;
       }
@@ -174,7 +173,7 @@ void Captures::look_at_bytes(void const* body) {
   find_updated(body);
   find_missing(body);
   m_knows_only_views = holds_any() && !knows_more(bytes);
-  // It may have a View to hand it to tasks that it submits.
+  // The callable may have a View to pass it to tasks that it submits.
   if (!m_knows_only_views) m_held.clear();
 }
 
@@ -191,14 +190,14 @@ bool Captures::holds_any() const {
                                         [](Declared const& each) { return each.is_held; });
 }
 
-/// Empty: nothing, or nobody can say.
+/// Empty if there are none, or they are unknown.
 std::span<std::byte const> Captures::bytes_of(void const* body) const {
   int const captured = m_spec.ops->captured;
   if (captured <= 0) return {};
   return {static_cast<std::byte const*>(body), static_cast<std::size_t>(captured)};
 }
 
-/// Is a reference to it among what the functor holds?
+/// True if a reference to it is among what the functor holds.
 bool Captures::is_seen(void const* body, ResourceHold const& hold) const {
   bool is_there = false;
   for_each_word(bytes_of(body), [&](std::size_t, std::uintptr_t word) {
@@ -207,8 +206,9 @@ bool Captures::is_seen(void const* body, ResourceHold const& hold) const {
   return is_there;
 }
 
-/// May the functor know one of these Views without a reference: by a pointer to its elements, or to
-/// something else that has it? One that holds none of the task's Views may use what is global.
+/// True if the functor may know one of these Views without a reference: by a pointer to its
+/// elements, or to something else that has it. A functor that holds none of the task's Views may
+/// use global ones.
 bool Captures::may_hide(void const* body, std::vector<Declared const*> const& missing) const {
   std::span<std::byte const> const bytes = bytes_of(body);
   if (bytes.empty() || !holds_any()) return true;
@@ -219,7 +219,7 @@ bool Captures::may_hide(void const* body, std::vector<Declared const*> const& mi
   return is_there || knows_more(bytes);
 }
 
-/// Is there an address of anything but the Views that are known?
+/// True if there is an address of anything except the known Views.
 bool Captures::knows_more(std::span<std::byte const> bytes) const {
   std::vector<bool> is_padding(bytes.size(), false);
   bool knows_more = false;

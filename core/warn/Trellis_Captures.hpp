@@ -35,29 +35,29 @@ class BodyRoom {
   bool m_is_made = false;
 };
 
-/// Which Views the functor or the callable of a task holds.
+/// Finds the Views that the functor or the callable of a task holds.
 ///
-/// A functor that Kokkos copies holds those whose allocations have more references while there are
-/// copies of it, wherever in it they are. Others make and drop references meanwhile, perhaps in
-/// step with the copies. So it is copied in rounds, each with another number of copies alive at the
-/// same time. Of what is held as many references come and go with each copy, in every round that
-/// nobody disturbs; what others make and drop meanwhile is not in proportion to the copies. That it
-/// is held takes three such rounds, or one where its reference is seen in the functor. What neither
-/// comes nor goes with half of the copies of a round is not held, and what no round decides is taken
-/// for not held. While another thread looks at a functor, one of this thread is only checked for the
-/// Views that its task declares.
+/// A functor that Kokkos copies holds the Views whose allocations have more references while copies
+/// of it exist, wherever in it they are. Other threads make and drop references meanwhile, perhaps
+/// in step with the copies. So the functor is copied in rounds, each with another number of copies
+/// alive at the same time. In each undisturbed round, a held View gains and loses as many
+/// references as there are copies, times a constant. References of other threads are not in
+/// proportion to the copies. A View is held after three such rounds, or after one if its reference
+/// is seen in the functor. A View that neither gains nor loses a reference for half of the copies
+/// of a round is not held. A View that no round decides counts as not held. While another thread
+/// examines a functor, one of this thread is only checked for the Views that its task declares.
 ///
-/// The callable of a host task may have no copies, and where it has, they may be costly. A move
-/// changes no count, and when it is destroyed others may count, too. So it is only read, as it lies
-/// in memory: what is found there it holds. What may lie elsewhere, behind an address in it, makes
-/// everything else unknown.
+/// The callable of a host task may have no copy, or an expensive one. A move changes no count, and
+/// other threads may count when it is destroyed, too. So its bytes in memory are only read: it
+/// holds the Views found there. If it has an address behind which others may lie, everything else
+/// is unknown.
 class Captures {
  public:
-  /// Beyond so many known Views only some of the tasks are looked at, so that in the mean a task
-  /// costs no more.
+  /// Beyond this number of known Views only some of the tasks are examined, so that on average a
+  /// task costs no more.
   static constexpr std::size_t most_known = 1024;
 
-  /// `known`: Views of which the body may hold some.
+  /// `known`: Views some of which the body may hold.
   Captures(TaskSpec const& spec, std::vector<std::shared_ptr<ResourceHold>> const& known)
       : m_spec(spec), m_known(known) {
     find_declared();
@@ -65,22 +65,22 @@ class Captures {
   Captures(Captures const&) = delete;
   Captures& operator=(Captures const&) = delete;
 
-  /// Is there any View that the body may hold, or should?
+  /// True if there is a View that the body may hold, or should.
   [[nodiscard]] bool has_candidates() const { return !m_declared.empty() || !m_known.empty(); }
-  /// Of a functor that Kokkos copies. Calls the user's copy constructors and destructors.
+  /// Examines a functor that Kokkos copies. Calls the user's copy constructors and destructors.
   void look_at_copies(void const* body);
-  /// Of a callable. Calls nothing of the user's. Requires that all bytes of the body that are not
-  /// part of its values were zero before it was made.
+  /// Examines a callable, without calling user code. Requires that all bytes of the body that are
+  /// not part of its values were zero before it was made.
   void look_at_bytes(void const* body);
 
-  /// Those of the known ones that it holds.
+  /// The known Views that it holds.
   [[nodiscard]] std::vector<ResourceHold const*> const& held() const { return m_held; }
   /// The accesses that update a View atomically while the callable holds a reference to it that is
   /// not known to be an atomic View. A callable that takes its Views as arguments holds none.
   [[nodiscard]] std::vector<AccessRequest const*> const& updated() const { return m_updated; }
   /// The accesses to Views of which it holds neither a reference nor an address.
   [[nodiscard]] std::vector<AccessRequest const*> const& missing() const { return m_missing; }
-  /// It is a callable that holds Views and knows of nothing else: no other task, and no graph.
+  /// True for a callable that holds Views and knows of nothing else: no other task, and no graph.
   [[nodiscard]] bool knows_only_views() const { return m_knows_only_views; }
 
  private:
@@ -89,7 +89,7 @@ class Captures {
   struct Declared {
     AccessRequest const* request;
     std::unique_ptr<ResourceHold> hold;
-    bool only_updates = false;  ///< all accesses of it are atomic, of plain Views
+    bool only_updates = false;  ///< all accesses to it are atomic, to plain Views
     bool is_held = false;
   };
   void find_declared();

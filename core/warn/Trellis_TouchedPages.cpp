@@ -23,8 +23,8 @@ std::uintptr_t page_size() {
   return size;
 }
 
-/// The pages of this process, 8 bytes each: bit 63 is set for one that is in memory, bit 62 for one
-/// that is swapped out, bit 61 for one of a file, which others may have written.
+/// The pages of this process, 8 bytes each. Bit 63 is set for a page in memory, bit 62 for one that
+/// is swapped out, bit 61 for one of a file, which other processes may have written.
 class PageMap {
  public:
   PageMap() : m_file(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}

@@ -6,12 +6,12 @@
 
 namespace trellis::Impl {
 
-/// Is there a whole page within these bytes, and has nobody in this process touched any such page
-/// since the system handed it out? So if true, nobody has written there. False where the system
-/// does not tell.
+/// True if there is a whole page within these bytes, and this process has not touched any such page
+/// since the system handed it out. Then nothing has written there. False where the system does not
+/// report it.
 [[nodiscard]] bool never_touched(std::uintptr_t begin, std::uintptr_t end);
 
-/// May there be something at this address? True where the system does not tell.
+/// True if something may be at this address, or the system does not report it.
 [[nodiscard]] bool may_be_mapped(std::uintptr_t address);
 
 }  // namespace trellis::Impl

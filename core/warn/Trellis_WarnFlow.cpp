@@ -10,7 +10,7 @@ namespace trellis::Impl {
 
 namespace {
 
-/// The same runs and strides at another place.
+/// True for the same runs and strides at another place.
 bool is_shifted(Area const& a, Area const& b) {
   if (a.run() != b.run() || a.rank() != b.rank()) return false;
   for (int k = 0; k < a.rank(); ++k)
@@ -41,7 +41,7 @@ std::string named(WarnArea const& area) {
 
 // --- what tasks name -----------------------------------------------------------------------------
 
-/// In memory that is kept from being used for something else.
+/// Returns the known allocation with this area, if its memory is kept from being reused.
 WarnAllocation* WarnFlow::known_at(Area const& area) {
   auto next = m_allocations.upper_bound(area.begin());
   if (next == m_allocations.begin()) return nullptr;
@@ -59,8 +59,8 @@ void WarnFlow::forget(WarnAllocation& allocation, Dropped& dropped) {
   m_allocations.erase(gone);
 }
 
-/// Those that nobody keeps, where there is something else now. `is_kept`: that is kept, and so
-/// tells more than one that is the same but for that.
+/// Forgets allocations whose memory is not kept, if there is something else now. `is_kept`: the new
+/// one is kept, and so more is known of it than of an otherwise equal one.
 void WarnFlow::forget_others_at(ResourceInfo const& info, bool is_kept, Dropped& dropped) {
   for (;;) {
     auto next = m_allocations.lower_bound(info.end);
@@ -72,7 +72,7 @@ void WarnFlow::forget_others_at(ResourceInfo const& info, bool is_kept, Dropped&
   }
 }
 
-/// Null: nobody knows what memory this is.
+/// Null if it is unknown what memory this is.
 WarnAllocation* WarnFlow::allocation_of(AccessRequest const& request, Dropped& dropped) {
   if (WarnAllocation* const known = known_at(request.area)) return known;
   ResourceInfo info;
@@ -133,8 +133,8 @@ Sequence WarnFlow::submitted(TaskSpec const& spec, bool in_body, Dropped& droppe
   first_task_after_wait();
   m_gone.clear();
   std::uint64_t const looks = m_looks.load(std::memory_order_acquire);
-  bool is_known = spec.ops->is_judged;  // what it comes after, but for waits in its body
-  bool is_plain = spec.ops->is_judged;  // nothing but Views
+  bool is_known = spec.ops->is_judged;  // all predecessors are known, except for waits in its body
+  bool is_plain = spec.ops->is_judged;  // accesses only Views
   std::vector<Touch> touches;
   for (AccessRequest const& request : spec.accesses) {
     if (!request.counts()) continue;
@@ -150,7 +150,7 @@ Sequence WarnFlow::submitted(TaskSpec const& spec, bool in_body, Dropped& droppe
   }
   WarnOrder::Node& node = m_order.add(spec.label, looks);
   Sequence const task = m_order.last();
-  // Rules and tags may order it, as tasks do that it names, and threads that tasks are bound to.
+  // Rules and tags may order it. So do tasks that it names, and threads that tasks are bound to.
   node.unknown_before = !spec.after.empty() || !spec.tags.empty() || spec.synchronizing ||
                         spec.main_thread || !is_known || in_body;
   node.may_wait = spec.ops->may_wait;
@@ -168,8 +168,8 @@ Sequence WarnFlow::submitted(TaskSpec const& spec, bool in_body, Dropped& droppe
   return task;
 }
 
-/// Two accesses to one area come one after the other unless both read. That is so in most modes,
-/// and for the others it finds an order too much.
+/// Two accesses to one area are ordered unless both read. That is so in most modes; for the others
+/// it finds an order too many.
 void WarnFlow::order(std::vector<Touch> const& touches, Sequence task) {
   WarnOrder::Node& node = m_order.newest();
   auto const behind = [&](WarnArea const& area, bool writes) {
@@ -207,7 +207,7 @@ void WarnFlow::read(Touch const& touch, Sequence task, Label const& label) {
   if (written || !touch.is_sure || !area.of.is_judged()) return;
   if (touch.mode == Mode::read && area.early.task == 0)
     area.early = {label, task, m_looks.load(std::memory_order_relaxed)};
-  // What runs before it may do what it does not declare.
+  // A task before it may do what it does not declare.
   if (touch.mode != Mode::exclusive && area.of.is_on_host && m_order.newest().before.empty() &&
       !m_order.newest().may_be_anywhere() && never_touched(area.area.begin(), area.area.end()))
     tell_never_touched(label, area);
@@ -240,7 +240,7 @@ void WarnFlow::write(Touch const& touch, Sequence task, Label const& label) {
   if (touch.is_sure && area.of.is_judged()) area.unread = {label, task, looks};
 }
 
-/// Has a task named it whose place in the order is known?
+/// True if a task whose place in the order is known has named it.
 bool WarnFlow::is_recent(WarnAllocation const& allocation) const {
   return std::any_of(allocation.areas.begin(), allocation.areas.end(), [&](auto const& area) {
     Sequence const reader = area->readers.empty() ? 0 : area->readers.back();
@@ -301,7 +301,7 @@ void WarnFlow::holds_undeclared(Sequence task, Label const& label,
   }
 }
 
-/// What it comes after is known now, where it was not when the task was handed in.
+/// Its predecessors are known now, but were not when the task was submitted.
 void WarnFlow::waits_for_none(Sequence task, Label const& label) {
   m_order.waits_for_none(task);
   for (auto const& [begin, allocation] : m_allocations) {
@@ -334,7 +334,7 @@ Warning WarnFlow::about(WarningKind kind, Label const& task, WarnArea const& are
   return warning;
 }
 
-/// `writer` is the only one that has written it, and nobody has read that.
+/// `writer` is the only task that has written the area, and no task has read that.
 void WarnFlow::tell_early(WarnArea::By const& early, WarnArea::By const& writer,
                           WarnArea const& area) {
   if (early.task == 0 || early.task == writer.task || early.looks != writer.looks) return;

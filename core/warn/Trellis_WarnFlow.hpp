@@ -50,8 +50,8 @@ struct WarnArea {
     Sequence task = 0;  ///< 0: there is none
     std::uint64_t looks = 0;
   };
-  By unread;             ///< that has written it; nobody has read any of that, nor covered it
-  By early;              ///< that has read it first, when no task had written any of it
+  By unread;             ///< the writer, if nothing has read any of that, nor covered it
+  By early;              ///< the first reader, if no task had written any of it
   bool written = false;  ///< by a task
 
   // For the order: the newest task that has written it, and those that have read it since.
@@ -80,30 +80,30 @@ struct WarnAllocation {
   std::uintptr_t const end;
   ViewShape shape;
   bool const is_on_host;
-  /// Keeps the address from being used for another one. Null: a Token, or memory of which nobody
-  /// says how long it lives. Only its order is kept.
+  /// Keeps the address from being reused. Null: a Token, or memory with an unknown lifetime. Only
+  /// its order is kept.
   std::shared_ptr<ResourceHold> const hold;
   AreaIndex index;
   std::vector<std::unique_ptr<WarnArea>> areas;
   std::unordered_multimap<std::uint64_t, WarnArea*> by_hash;
   std::vector<WarnArea::By> captures;  ///< by functors whose tasks do not declare it
-  bool is_crowded = false;             ///< it had too many areas: not judged any more
+  bool is_crowded = false;             ///< it had too many areas; no more warnings about it
 
   [[nodiscard]] bool is_judged() const { return hold != nullptr && !is_crowded; }
 };
 
-/// Where the data of a sequence of tasks comes from and goes to: the tasks of a graph that are
-/// parts of none, or those of one plan while it is recorded. From the annotations alone, in the
-/// order of submission: what runs when is nothing to it.
+/// Where the data of a sequence of tasks comes from and goes to. These are the tasks of a graph
+/// that are parts of none, or those of one plan while it is recorded. It uses only the annotations,
+/// in the order of submission; it does not matter what runs when.
 ///
 /// WHAT MAY BE SAID. The host may have written anything before the first task that names it, and
-/// may read anything after it has waited. What it does is not to be seen. So a write counts as
-/// unread only as long as nobody has waited for any task since; and an access counts as a read when
-/// it may be one: all modes but `write`, states of the user's, replays, and tasks that may give up
-/// what they declare. With partial overlaps a write counts as read when any of it may have been.
+/// may read anything after it has waited; neither can be observed. So a write counts as unread only
+/// as long as no thread has waited for any task since. An access counts as a read when it may be
+/// one: all modes except `write`, user-defined states, replays, and tasks that may give up what
+/// they declare. With partial overlaps a write counts as read when any of it may have been.
 ///
-/// The user holds a lock. Views that have been let go of are put into `dropped`, to be destroyed
-/// without it: that may be user code.
+/// The caller holds a lock. Views that have been released are put into `dropped`, to be destroyed
+/// without the lock: that may be user code.
 class WarnFlow {
  public:
   /// `looks`: how often the host has been able to look so far.
@@ -114,20 +114,19 @@ class WarnFlow {
 
   using Dropped = std::vector<std::shared_ptr<ResourceHold>>;
 
-  /// The next task. Returns its number. `in_body`: it comes from within the body of another one.
+  /// Adds the next task and returns its number. `in_body`: it comes from the body of another task.
   Sequence submitted(TaskSpec const& spec, bool in_body, Dropped& dropped);
-  /// Forgets all Views that nobody else has; what was written to them and not read is lost.
+  /// Forgets all Views without another reference. What was written to them and not read is lost.
   void sweep(Dropped& dropped);
   void forget_all(Dropped& dropped);
 
-  /// The body of this task has been looked at: it waits for no other one.
+  /// Notes that the body of this task has been examined: it waits for no other task.
   void waits_for_none(Sequence task, Label const& label);
-  /// The functor of this task holds these, which it does not declare.
+  /// Notes that the functor of this task holds these Views, which it does not declare.
   void holds_undeclared(Sequence task, Label const& label, std::vector<ResourceHold const*> const&);
-  /// All Views that are known, but those that the task names.
+  /// Returns all known Views, except those that the task names.
   [[nodiscard]] Dropped known_but_named_by(TaskSpec const& spec);
 
-  /// A `wait()` for the graph has returned.
   void waited(std::source_location const& site);
 
  private:
@@ -138,7 +137,7 @@ class WarnFlow {
     Mode mode;
     bool reads;
     bool writes;
-    bool is_sure;  ///< that it does what it says
+    bool is_sure;  ///< that it does what it declares
   };
 
   [[nodiscard]] WarnArea* area_of(AccessRequest const& request, Dropped& dropped);
@@ -161,7 +160,7 @@ class WarnFlow {
   void tell_straddled(WarnArea const& before, Label const& by, WarnArea const& with);
   void tell_undeclared(Label const& holder, Label const& writer, WarnArea const& area);
 
-  // Waits: whether one of them was for nothing that the host can have read.
+  // Waits: finds those after which the host cannot have read anything.
   void first_task_after_wait();
   void task_after_wait(Label const& label, bool is_plain);
   void read_after_wait(WarnArea& area);
@@ -171,8 +170,8 @@ class WarnFlow {
     std::source_location site;
     std::uint64_t number = 0;
     Sequence last = 0;            ///< of the tasks before it
-    std::vector<Sequence> sinks;  ///< those that no other one of them depends on
-    std::uint64_t bytes = 0;      ///< that they have written, in Views
+    std::vector<Sequence> sinks;  ///< tasks that no other one of them depends on
+    std::uint64_t bytes = 0;      ///< written by them, in Views
     std::size_t unread = 0;       ///< areas
     std::string resource;         ///< one of them
     std::string area;
@@ -180,14 +179,14 @@ class WarnFlow {
     std::thread::id thread;
     bool is_first = false;      ///< no task has come since
     bool is_candidate = false;  ///< the host cannot have read so much before the next task
-    std::optional<Label> kept;  ///< a task that has nothing to do with some that were waited for
-    Label apart;                ///< one of those
+    std::optional<Label> kept;  ///< a task that is independent of some that were waited for
+    Label apart;                ///< one of the latter
   };
 
   WarningTeller& m_teller;
   std::atomic<std::uint64_t> const& m_looks;
   std::map<std::uintptr_t, std::unique_ptr<WarnAllocation>> m_allocations;  ///< by begin; disjoint
-  /// Those that the task which is looked at may still refer to. Nobody keeps them.
+  /// Allocations that the examined task may still refer to. Their memory is not kept.
   std::vector<std::unique_ptr<WarnAllocation>> m_gone;
   std::size_t m_made = 0;  ///< since the last sweep
   WarnOrder m_order;

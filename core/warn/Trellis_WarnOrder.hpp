@@ -14,43 +14,42 @@ namespace trellis::Impl {
 using Sequence = std::uint64_t;
 
 /// Which tasks come before which, for warnings. It may find an order where there is none, but never
-/// misses one: whoever says that two tasks are not ordered is right.
+/// misses one: if it says that two tasks are not ordered, they are not.
 class WarnOrder {
  public:
   struct Node {
     Label label;
     std::vector<Sequence> before;    ///< tasks that it directly depends on
-    std::uint64_t looks = 0;         ///< of the host, by then
-    bool unknown_before = false;     ///< it depends on tasks that nobody knows here
+    std::uint64_t looks = 0;         ///< `looks` of the host at that time
+    bool unknown_before = false;     ///< it depends on tasks that are not known here
     bool may_wait = false;           ///< its body may wait for any task
     bool in_body = false;            ///< it was submitted in the body of another one
     bool has_next = false;           ///< some task depends on it
-    bool writes_only_views = false;  ///< all that it leaves is in Views that it declares
+    bool writes_only_views = false;  ///< everything that it leaves is in Views that it declares
 
     [[nodiscard]] bool may_be_anywhere() const { return unknown_before || may_wait; }
   };
 
-  /// The next task.
   Node& add(Label const& label, std::uint64_t looks);
-  /// The newest comes after all before it, and before all after it.
+  /// Orders the newest task after all before it, and before all after it.
   void newest_is_barrier() { m_barrier = m_last; }
   void add_edge(Sequence from, Node& to);
   static void all_edges_are_there(Node& to);
-  /// The body of this task has been looked at: it waits for no other one.
+  /// Notes that the body of this task has been examined: it waits for no other task.
   void waits_for_none(Sequence task);
 
   [[nodiscard]] Node& newest() { return m_nodes.back(); }
   /// 0: there is none.
   [[nodiscard]] Sequence last() const { return m_last; }
-  /// Null: forgotten.
+  /// Null if it has been forgotten.
   [[nodiscard]] Node const* find(Sequence task) const {
     return task > m_last - m_nodes.size() && task <= m_last
                ? &const_cast<WarnOrder*>(this)->node(task)
                : nullptr;
   }
-  /// May `to` come after `from`, which is the earlier one?
+  /// True if `to` may come after `from`, which is the earlier one.
   [[nodiscard]] bool may_reach(Sequence from, Sequence to) const;
-  /// Those up to this one.
+  /// Forgets all tasks up to this one.
   void forget(Sequence last);
 
  private:

@@ -5,21 +5,21 @@
 #include <string>
 #include <utility>
 
-/// Waits that keep tasks apart for nothing.
+/// Waits that keep tasks apart without need.
 ///
-/// WHAT MAY BE SAID. Whether the host reads what the tasks before a `wait()` have written is not to
-/// be seen, so there must be signs that it does not: (1) these tasks leave nothing but large Views;
-/// (2) tasks after the wait read all of that, before any of it is written again; (3) the thread
-/// that waited submitted the next task so soon that it cannot have read it; (4) some task after the
-/// wait has nothing to do with some task that was waited for, so the two could have run side by
-/// side. All this three times at one place in the source.
+/// WHAT MAY BE SAID. It cannot be observed whether the host reads what the tasks before a `wait()`
+/// have written. So there must be signs that it does not: (1) these tasks leave nothing but large
+/// Views. (2) Tasks after the wait read all of that, before any of it is written again. (3) The
+/// thread that waited submitted the next task so soon that it cannot have read it. (4) Some task
+/// after the wait is independent of some task that was waited for, so the two could have run side
+/// by side. All this must happen three times at one place in the source.
 namespace trellis::Impl {
 
 namespace {
 
 /// More than any host reads in a nanosecond.
 constexpr std::uint64_t bytes_per_ns = 1000;
-/// A View of this size, or a smaller one, is one that hosts look at: a time step, a flag, a norm.
+/// Hosts read Views of this size, or smaller ones: a time step, a flag, a norm.
 constexpr std::uint64_t small_bytes = 4096;
 constexpr int times_until_told = 3;
 
@@ -34,7 +34,7 @@ void WarnFlow::first_task_after_wait() {
   m_wait.is_candidate = static_cast<std::uint64_t>(ns) < m_wait.bytes / bytes_per_ns;
 }
 
-/// The newest task.
+/// Examines the newest task.
 void WarnFlow::task_after_wait(Label const& label, bool is_plain) {
   if (!m_wait.is_candidate || m_wait.kept || !is_plain) return;
   WarnOrder::Node const& node = m_order.newest();
@@ -57,7 +57,7 @@ void WarnFlow::read_after_wait(WarnArea& area) {
 
 void WarnFlow::lost_after_wait(WarnArea& area) {
   if (area.output_of == 0 || area.output_of != m_wait.number) return;
-  area.output_of = 0;  // and stays among those that nobody has read
+  area.output_of = 0;  // it still counts as unread
 }
 
 void WarnFlow::judge_wait() {

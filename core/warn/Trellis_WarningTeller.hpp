@@ -14,22 +14,22 @@
 
 namespace trellis::Impl {
 
-/// The one place that warnings go through: tells each once, and counts. Safe for use by several
-/// threads.
+/// All warnings go through this object: it reports each once, and counts. Several threads may use
+/// it.
 class WarningTeller {
  public:
   WarningTeller(std::string graph, WarningHandler handler)
       : m_graph(std::move(graph)), m_handler(std::move(handler)) {}
 
-  /// Calls nothing of the user's, so it may be called under locks.
+  /// Calls no user code, so it may be called under locks.
   void note(Warning&& warning);
-  /// Tells what has been noted and not told. Requires that the thread holds no lock.
+  /// Reports the new warnings. Requires that the thread holds no lock.
   void tell();
-  /// How often those came that came more than once.
+  /// Reports how often repeated warnings came.
   void tell_counts();
 
  private:
-  /// Labels may be made at run time ("step 17"), and there may be no end of them.
+  /// Labels may be made at run time ("step 17"), and their number may be unlimited.
   static constexpr std::size_t most = 1000;
   using Key = std::tuple<WarningKind, std::string, std::string>;
 

@@ -13,7 +13,7 @@ Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* record
       m_recording(recording),
       m_label(spec.label),
       m_construct(spec.construct) {
-  if (spec.synchronizing) m_warnings.host_looks();  // it may touch what it likes
+  if (spec.synchronizing) m_warnings.host_looks();  // it may read and write anything
   bool const is_part = spec.parent.task != nullptr;
   {
     std::lock_guard const lock(m_warnings.m_mutex);
@@ -26,8 +26,8 @@ Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* record
       m_task = m_flow->submitted(spec, in_body, m_dropped);
     }
     if (spec.ops->copy == nullptr && spec.ops->captured == TaskOps::nobody_can_say) return;
-    // A lambda captures what it uses. A class may have Views for others. Behind a task of a body
-    // the body may stand, which has declared what both use.
+    // A lambda captures what it uses. A class may have Views for other tasks. A task that is
+    // submitted in a body may share Views with that body, which has declared what both use.
     if (!is_part && !in_body && spec.ops->is_closure) m_known = m_flow->known_but_named_by(spec);
   }
   std::uint64_t const every = m_known.size() / Captures::most_known + 1;
@@ -40,7 +40,7 @@ Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* record
   m_functor.emplace(spec).make(m_construct);
   try {
     m_captures->look_at_copies(m_functor->body());
-  } catch (...) {  // of a copy that nobody has asked for
+  } catch (...) {  // from a copy that the program has not asked for
     m_captures.reset();
   }
 }
@@ -60,7 +60,7 @@ void Warnings::Call::construct(void* storage) {
   try {
     if (!m_functor) m_captures->look_at_bytes(storage);
     note_captures();
-  } catch (...) {  // the body is there, and the task goes on without what cannot be told
+  } catch (...) {  // the body is there, and the task runs without this warning
   }
 }
 
@@ -99,7 +99,7 @@ void Warnings::waited(std::source_location const& site) {
     WarnFlow::Dropped dropped;
     {
       std::lock_guard const lock(m_mutex);
-      m_root.sweep(dropped);  // before the host looks: what is gone by now it cannot look at
+      m_root.sweep(dropped);  // before the host looks: it cannot look at what is gone by now
       host_looks();
       m_root.waited(site);
     }

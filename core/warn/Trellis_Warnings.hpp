@@ -23,13 +23,14 @@ namespace trellis::Impl {
 class Engine;
 struct PlanState;
 
-/// What looks wrong in the program, for a graph that is asked to warn; others have none. It sees
-/// each task as it is handed in, before it is submitted, recorded or collected, and each wait; it
-/// knows nothing of what runs when, so the warnings do not depend on time (but where several threads
-/// submit at the same time, see Captures, not all functors are asked for all Views).
+/// Finds what looks wrong in the program, for a graph that is asked to warn; other graphs have
+/// none. It sees each task before it is submitted, recorded or collected, and each wait. It does
+/// not know what runs when, so the warnings do not depend on time. (There is one exception: if
+/// several threads submit at the same time, not all functors are checked for all Views, see
+/// Captures.)
 ///
-/// It keeps the Views that tasks name until nobody else has them, so as to know their addresses
-/// from those of others, and to see what functors hold.
+/// It keeps the Views that tasks name as long as other references exist. So it can tell their
+/// addresses from those of other Views, and see what functors hold.
 ///
 /// LOCK. Its mutex is the last that a thread takes, and no user code runs under it.
 class Warnings {
@@ -49,7 +50,7 @@ class Warnings {
     ~Call();
 
    private:
-    /// Under the lock of a region, like all moves of functors into their tasks.
+    /// Called under the lock of a region, like all moves of functors into their tasks.
     void construct(void* storage);
     void note_captures();
 
@@ -66,21 +67,22 @@ class Warnings {
     WarnFlow::Dropped m_dropped;
     WarnFlow::Dropped m_known;
     FunctionRef<void(void*)> const m_construct;
-    /// A functor that Kokkos copies, to be looked at without a lock; the task gets a copy.
+    /// A functor that Kokkos copies, to be examined without a lock; the task gets a copy.
     std::optional<BodyRoom> m_functor;
     std::optional<Captures> m_captures;
     Construct m_wrapper{*this};
   };
 
-  /// The host knows that some task is complete, so it may look at what that has left, and write.
+  /// Notes that the host knows that some task is complete. It may read what that has left, and
+  /// write.
   void host_looks() { m_looks.fetch_add(1, std::memory_order_acq_rel); }
-  /// The same for all tasks: `graph.wait()` has returned.
+  /// Does the same for all tasks: `graph.wait()` has returned.
   void waited(std::source_location const& site);
-  /// References are going to be counted: lets go of all Views, and forgets what it knows of them.
+  /// Releases all Views, and forgets what it knows of them, before references are counted.
   void let_go();
-  /// The recording of this plan begins, or is over.
+  /// Called when the recording of this plan begins, or is over.
   void forget(PlanState const& recording);
-  /// The graph ends; all its tasks are complete.
+  /// Called when the graph ends; all its tasks are complete.
   void end();
 
  private:
