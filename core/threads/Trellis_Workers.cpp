@@ -13,7 +13,7 @@ namespace trellis::Impl {
 namespace {
 // How long a thread looks for work before it sleeps: about as long as it takes to put it to sleep
 // and to wake it. At the end it yields its core where threads share cores; elsewhere that is the
-// worst that it could do. A thread of another program that happens to be on this core goes on for
+// worst that it could do. Another thread of the program that happens to be on this core goes on for
 // its whole slice of some milliseconds. Meanwhile this thread counts as searching, so no other one
 // is woken, though another core may be idle. For the operating system's kernel finds a core for a
 // thread that it wakes, not for one that has yielded. A thread that polls does not sleep for long,
