@@ -81,7 +81,7 @@
 ///   they change under its mutex. There T holds its areas, or waits for them (and is checked
 ///   again), or has not arrived yet (and brings its new accesses). But T cannot become exclusive
 ///   any more: if it was not, the thread that made it ready does not check.
-/// - T is launched on a device, or complete: too late.
+/// - T is launched on a device, or complete. Then it is too late.
 ///
 /// To be too late is no error, as the caller cannot know the state. T then gives everything up when
 /// it is complete.

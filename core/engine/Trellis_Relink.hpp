@@ -68,7 +68,7 @@ class Relink {
   /// Copies the accesses and the edges of the region's tasks. False when a task has failed, as T
   /// may have to be cancelled: then it is too late.
   [[nodiscard]] bool look(Task& task);
-  /// The newest task that was copied.
+  /// Returns the newest task that was copied.
   [[nodiscard]] TaskId newest() const { return m_newest; }
   /// Called when T has demoted. `ready` gets the tasks that wait for nothing else. T itself is
   /// released later.

@@ -23,7 +23,7 @@ struct Seat;
 class Waiting;
 class Workers;
 
-/// Sections: tasks whose bodies fork parts and join them, as the graph's advice says.
+/// Runs sections: tasks whose bodies fork parts and join them, as the graph's advice decides.
 ///
 /// A section is a task like any other that is split. While its body submits parts, they are held:
 /// each has one extra edge, like the parts of a refined pending task. When the body returns, or

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-/// Threads that have the permits of several workers.
+/// Lets threads have the permits of several workers.
 namespace trellis::Impl {
 
 void Workers::change_permits(Seat& seat, int permits) {
@@ -25,7 +25,7 @@ void Workers::change_permits(Seat& seat, int permits) {
 
 /// Trades the permits that the thread has for `permits`, and returns when it has them.
 void Workers::gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int permits) {
-  // As in Absence.
+  // This is done as in Absence.
   if (seat.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(seat.permits);
   Gathering::Gatherer here(permits);

@@ -23,7 +23,7 @@ class MainQueue {
     (task.marks.goes_on ? m_rests : m_first).push(task);
     move_epoch();
   }
-  /// The oldest, or null.
+  /// Takes the oldest task, or returns null.
   [[nodiscard]] Task* pop() { return m_first.pop(); }
   [[nodiscard]] Task* pop_rest() { return m_rests.pop(); }
   /// Takes the oldest task that `wanted` accepts, or returns null. Calls `wanted` without a lock.

@@ -29,7 +29,7 @@ namespace trellis::Impl {
 namespace {
 
 #ifdef __linux__
-/// The mask that the process was started with.
+/// Returns the mask that the process was started with.
 cpu_set_t const& mask_of_process() {
   static cpu_set_t const mask = [] {
     cpu_set_t now;
@@ -201,7 +201,7 @@ std::vector<Cpus> places_of_cores(int cores_each) {
     else
       hwloc_bitmap_or(places.back().get(), places.back().get(), own.get());
   }
-  // What is left over at the end is less than a worker needs.
+  // Cores that are left over at the end are fewer than a worker needs.
   if (taken % cores_each != 0 && places.size() > 1) places.pop_back();
   return places;
 }

@@ -45,9 +45,9 @@ void pretend_cores(int cores);
 /// sets that mask itself, as it has time. For the waker that would take as long as the wake-up.)
 class Places {
  public:
-  /// `wish`: "none", "auto", "core", or a list of processors such as "0,2-5".
-  /// Throws `Error` when that is none of these, cannot be had, or is outside of what the process
-  /// may use. `graph`: its name, for messages.
+  /// `wish`: "none", "auto", "core", or a list of processors such as "0,2-5". Throws `Error` when
+  /// it is none of these, cannot be satisfied, or names processors that the process may not use.
+  /// `graph`: its name, for messages.
   Places(std::string_view wish, int threads_per_worker, std::string const& graph);
   Places(Places const&) = delete;
   Places& operator=(Places const&) = delete;

@@ -152,7 +152,7 @@ class Priority final : public PriorityPolicy {
     int priority;
     Urgency urgency;
     std::uint64_t order;  ///< of arrival
-    /// Comes later.
+    /// True if this entry comes later.
     bool operator<(Entry const& other) const {
       return std::tuple(priority, urgency.rank, urgency.consumers, other.order) <
              std::tuple(other.priority, other.urgency.rank, other.urgency.consumers, order);

@@ -53,7 +53,7 @@ class SerialOrder final : public SchedulingPolicy {
   }
 
  private:
-  /// The ids of the task and those that it is a part of, the whole first.
+  /// The ids of the task and of the tasks that it is a part of, the outermost first.
   using Place = Vector<std::uint64_t>;
   static Place place_of(ReadyTask task) {
     Place place;

@@ -71,7 +71,7 @@ class SerialTurn {
   [[nodiscard]] bool any_away() const { return m_away.load(std::memory_order_relaxed) > 0; }
 
  private:
-  /// Only the thread itself finds its own id.
+  /// True if the calling thread has the turn: only the thread itself finds its own id.
   [[nodiscard]] bool is_here() const {
     return m_thread.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }

@@ -26,14 +26,14 @@ namespace trellis::Impl {
 /// second case `empty` waits for the end of the push.
 class alignas(128) TaskDeque {
  public:
-  /// The last of `tasks` comes out first at the back.
+  /// Pushes tasks so that the last of them comes out first at the back.
   void push_back(std::span<ReadyTask const> tasks) {
     std::lock_guard const lock(m_lock);
     while (m_count + tasks.size() > m_room) grow();
     for (ReadyTask const task : tasks) at(m_first + m_count++) = task;
     m_size.store(m_count, std::memory_order_relaxed);
   }
-  /// The first of `tasks` comes out first at the back.
+  /// Pushes tasks so that the first of them comes out first at the back.
   void push_back_reversed(std::span<ReadyTask const> tasks) {
     std::lock_guard const lock(m_lock);
     while (m_count + tasks.size() > m_room) grow();

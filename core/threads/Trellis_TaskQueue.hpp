@@ -30,7 +30,7 @@ class TaskQueue {
     m_tasks.push_back(&task);
     m_size.fetch_add(1, std::memory_order_seq_cst);
   }
-  /// The oldest, or null.
+  /// Takes the oldest task, or returns null.
   [[nodiscard]] Task* pop() { return empty(std::memory_order_relaxed) ? nullptr : pop_some(); }
   /// Takes the oldest task that `wanted` accepts, or returns null. Calls `wanted` under the lock.
   template <class F>
@@ -59,7 +59,7 @@ class TaskQueue {
   [[nodiscard]] bool empty(std::memory_order order = std::memory_order_seq_cst) const {
     return m_size.load(order) == 0;
   }
-  /// It may be outdated.
+  /// Returns the size, which may be outdated.
   [[nodiscard]] std::size_t size() const {
     return static_cast<std::size_t>(m_size.load(std::memory_order_relaxed));
   }

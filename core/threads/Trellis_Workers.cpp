@@ -168,8 +168,7 @@ void Workers::wake_one() {
   if (m_spare.load(std::memory_order_relaxed) <= 0 || m_stopping) return;
   if (m_sleeping.empty()) {
     start_thread(true);
-    return;  // where none can be started the threads that are there run the task, at the latest
-             // one in wait()
+    return;  // if none can be started, another thread runs the task, at the latest one in wait()
   }
   bool const is_watch = m_sleeping.back() == m_watch && m_sleeping.size() > 1;
   wake(is_watch ? **(m_sleeping.end() - 2) : *m_sleeping.back(), Places::processor_here());

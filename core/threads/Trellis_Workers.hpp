@@ -36,8 +36,8 @@ struct alignas(128) Seat : NewFromReserve {
   int number = 0;   ///< negative: of a thread that runs no tasks
   int permits = 0;  ///< of its thread while it runs tasks, see Workers; for it alone
   bool is_main = false;
-  bool is_guest = false;   ///< for threads of the user's, one at a time
-  bool searching = false;  ///< its thread counts as looking for a task; for it alone
+  bool is_guest = false;      ///< for threads of the user's, one at a time
+  bool searching = false;     ///< its thread counts as looking for a task; for it alone
   bool has_launched = false;  ///< it has launched tasks for others since its last search
   bool has_slept = false;     ///< since it last found a task; for its thread alone
   bool waits = false;         ///< its thread is in wait(); for this thread alone
