@@ -30,7 +30,6 @@ class AreaPlaces {
     m_next = place + 1;
     return true;
   }
-  /// True if any place fits.
   template <class HashAt, class Fits>
   [[nodiscard]] bool fits_anywhere(std::size_t count, HashAt const& hash_at, Fits const& fits) {
     std::size_t place = m_next;

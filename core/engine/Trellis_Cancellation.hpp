@@ -43,8 +43,8 @@ class Cancellation {
   Cancellation& operator=(Cancellation const&) = delete;
 
   void ask(TaskHandle const& task);
-  /// True if the task, or one that it is a part or a run of, has been asked to stop. The task is
-  /// ready or runs, or has open parts.
+  /// True if the task, or one that it is a part or a run of, has been asked to stop. It is ready or
+  /// runs, or has open parts.
   [[nodiscard]] bool is_asked(Task const& task) const { return any() && wish_for(task) != nullptr; }
   /// Gives a task that has been asked to stop the failure. Returns whether it has been asked.
   bool reach(Task& task) { return any() && reach_asked(task); }

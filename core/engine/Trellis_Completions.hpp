@@ -52,7 +52,6 @@ class Completions {
   }
   /// Completes one such task. Returns the task to run next on this seat, if any.
   Task* complete_said(Seat& seat);
-  /// True if a Completion is still open.
   [[nodiscard]] bool any_open() const { return m_open.load(std::memory_order_seq_cst) > 0; }
 
  private:

@@ -23,17 +23,18 @@
 /// with it are removed, so these may start before it ends.
 ///
 /// INVARIANT. For every task X that was submitted after T and conflicts with what T still has,
-/// there is a path of edges from T to X, or T is done. It holds when X is submitted, see AreaEntry:
-/// accesses that T does not change stay where they are in the table, and what it has left after a
-/// demotion is among the loose accesses. A demotion removes the edges from T to successors that no
-/// longer conflict with it. A task behind such a successor S may still conflict. S has not started,
-/// so nothing behind it has. The walk from S along the edges gives an edge from T to the first task
-/// on each path that conflicts with T. All this is under the lock of the region, so no edge is
-/// added meanwhile. It also happens before S is triggered, so no task that the walk looks at can
-/// start: each has an unfinished predecessor, and adding 1 to its count is safe. (The walk may pass
-/// through tasks of other regions, to which other threads submit meanwhile. A new edge there leads
-/// to a new task, and from there to no task of this region: the next task of this region finds T in
-/// the table.)
+/// there is a path of edges from T to X, or T is done.
+///
+/// It holds when X is submitted, see AreaEntry: accesses that T does not change stay where they are
+/// in the table, and what it has left after a demotion is among the loose accesses. A demotion
+/// removes the edges from T to successors that no longer conflict with it. A task behind such a
+/// successor S may still conflict. S has not started, so nothing behind it has. The walk from S
+/// along the edges gives an edge from T to the first task on each path that conflicts with T. All
+/// this is under the lock of the region, so no edge is added meanwhile. It also happens before S is
+/// triggered, so no task that the walk looks at can start: each has an unfinished predecessor, and
+/// adding 1 to its count is safe. (The walk may pass through tasks of other regions, to which other
+/// threads submit meanwhile. A new edge there leads to a new task, and from there to no task of
+/// this region: the next task of this region finds T in the table.)
 ///
 /// Meanwhile parts of other tasks may become successors of T itself by `after(...)`. They are added
 /// at the end of its list, under its own lock alone. Such an edge stays, and by then all data of

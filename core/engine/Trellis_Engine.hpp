@@ -220,7 +220,7 @@ class Engine final : public Kernel, private TaskSource {
   std::unique_ptr<StallReport> m_stall_report;  ///< null: not wanted; it has a thread of its own
 };
 
-/// Returns the engine that a kernel is, for the kernel's verbs.
+/// Used by the kernel's verbs.
 inline Engine& engine_of(Kernel& kernel) {
   return static_cast<Engine&>(kernel);
 }

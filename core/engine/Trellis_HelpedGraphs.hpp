@@ -29,7 +29,6 @@ struct HelpedGraphs {
   /// True if there may be such graphs while the calling thread waits for `kernel`. If not, the wait
   /// costs nothing extra.
   [[nodiscard]] static bool may_come(Kernel& kernel);
-  /// True if the calling thread may have to help another graph than `kernel`.
   [[nodiscard]] static bool any_but(Kernel& kernel);
   /// Helps the other graphs. Returns whether any task was completed there. The calling thread holds
   /// nothing of the graph that it waits for.

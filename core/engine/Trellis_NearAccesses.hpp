@@ -15,13 +15,12 @@
 #include <unordered_map>
 #include <vector>
 
-/// Finds the accesses of a task that share a byte with another access. The caller holds the lock of
-/// the task's region.
+/// Finds accesses of a task, under the lock of its region.
 namespace trellis::Impl {
 
-/// Finds accesses of a task by their area. A task may have thousands of them, and there may be
-/// thousands of questions. A few accesses are scanned, as most tasks have few, and so are many
-/// accesses for a few questions.
+/// Finds the accesses of a task that share a byte with an area. There may be thousands of accesses
+/// and of questions. A few accesses, which most tasks have, are scanned, and so are many for a few
+/// questions.
 template <class Accesses>
 class ByArea {
  public:

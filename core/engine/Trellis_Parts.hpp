@@ -94,8 +94,7 @@ class Parts {
   void close_region(Task& owner, Seat& seat);
   void start_parts(Task& owner, Seat& seat);
   Task* body_over(Task& owner, Seat& seat, TaskState state);
-  /// Called when the body of the task and all its parts are over. Returns the task to run next, if
-  /// any.
+  /// Called when the body and all parts are over. Returns the task to run next, if any.
   Task* whole_over(Task& owner, Seat& seat);
 
  private:

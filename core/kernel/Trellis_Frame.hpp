@@ -78,7 +78,7 @@ struct Frame {
     return top->kernel.handle_of(&top->task, top->task.id);
   }
 
-  /// True if no wait is allowed in this frame.
+  /// No wait is allowed in these.
   [[nodiscard]] bool is_launch() const { return what == What::fuses || what == What::launches; }
 
   Kernel& kernel;

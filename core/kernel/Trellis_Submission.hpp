@@ -64,7 +64,6 @@ class Submission {
     return m_submitted.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t edges() const { return m_edges.load(std::memory_order_relaxed); }
-  /// Returns the number of threads that are at the cap.
   [[nodiscard]] std::atomic<int> const& waiting_for_room() const { return m_waiting_for_room; }
 
   /// Returns the region of the tasks that are parts of none. Guarded by the graph's lock.

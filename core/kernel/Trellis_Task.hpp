@@ -317,7 +317,6 @@ struct alignas(64) Task {
   [[nodiscard]] std::span<TagPtr const> tags() const {
     return has_extras ? std::span<TagPtr const>(extras->tags) : std::span<TagPtr const>();
   }
-  /// Returns the task's tag of this type, or null.
   [[nodiscard]] AnyTag const* tag(std::type_index type) const {
     for (TagPtr const& tag : tags())
       if (tag->type() == type) return tag.get();

@@ -57,7 +57,6 @@ class Waiting {
   /// Waits for all of these, then throws the error of the first one whose error `wait()` has not
   /// reported. `hint`: what is known of them; it does not change the result.
   void wait_for_all(std::span<TaskHandle const> handles, Awaited hint);
-  /// True if all of these are done.
   [[nodiscard]] bool are_done(std::span<TaskHandle const> handles);
   /// True if this one is done. Does not look at what it has left.
   [[nodiscard]] bool is_done_now(TaskHandle const& handle);

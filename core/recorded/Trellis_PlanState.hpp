@@ -31,13 +31,15 @@ class Plans;
 ///
 /// THE END OF CANCELLED ROUNDS. Say a run of task v is over in round r, and from there on nothing
 /// of the component will run any more. Then `rounds` is set to r + 1 + the number of its tasks, if
-/// that is fewer. So the end takes no longer when more rounds are left. All tasks of the component
-/// take the same run for their last one. For each edge from one task to another there is a path
-/// back, see PlanState, so a path leads from v to each task w of the component. It visits no task
-/// twice, so it leads to w's run in round r + n - 1 at the latest, where n is the number of tasks.
-/// That run, and those behind it, happen after the store, by the chain of acquire-release
-/// decrements, and find the new number. All other runs are in earlier rounds, and are not the last
-/// one by either number. The first thread that sets the number wins, and others do not change it.
+/// that is fewer. So the end takes no longer when more rounds are left.
+///
+/// All tasks of the component take the same run for their last one. For each edge from one task to
+/// another there is a path back, see PlanState, so a path leads from v to each task w of the
+/// component. It visits no task twice, so it leads to w's run in round r + n - 1 at the latest,
+/// where n is the number of tasks. That run, and those behind it, happen after the store, by the
+/// chain of acquire-release decrements, and find the new number. All other runs are in earlier
+/// rounds, and are not the last one by either number. The first thread that sets the number wins,
+/// and others do not change it.
 struct PlanComponent {
   std::atomic<std::uint64_t> rounds{0};  ///< how often each of its tasks runs in all
   std::uint32_t tasks = 0;
@@ -158,7 +160,6 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   [[nodiscard]] RecordedEdges const& edges() const {
     return pieces.empty() ? recorded->edges() : between_pieces;
   }
-  /// Calls f(task) for each task that runs.
   template <class F>
   void for_each_run(F&& f) const {
     for (std::size_t k = 0; k < runs.size(); ++k)

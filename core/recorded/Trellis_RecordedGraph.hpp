@@ -127,7 +127,7 @@ class RecordedGraph {
 
   // Used after `seal`.
   [[nodiscard]] RecordedEdges const& edges() const { return m_edges; }
-  /// Returns the number of edges to a task within its round.
+  /// Counts the edges to a task within its round.
   [[nodiscard]] std::int32_t edges_to(std::size_t k) const { return m_signatures[k].edges_to; }
   /// Returns the tasks without such an edge.
   [[nodiscard]] std::span<std::uint32_t const> roots() const { return m_roots; }

@@ -23,17 +23,22 @@ namespace trellis::Impl {
 /// there are. Between two tasks a worker looks only at `m_spare`, as it does anyway.
 ///
 /// PROGRESS. While a thread waits here, no task begins except those in (c) and (d). So the permits
-/// of other threads come back: (a) A body ends, or waits for another task; while it waits, its
-/// thread sleeps without a permit. That also holds while it waits for a task of another graph,
-/// whatever its thread runs of that graph. A wide body that has waited joins the queue here again,
-/// as the last one. (b) A thread between two tasks sees that `m_spare` is negative, and sleeps. So
-/// does a thread in `wait()`, though it has the right of way otherwise. (c) A body that waits keeps
-/// one permit while its thread runs what it waits for above it. These tasks count as that body. (d)
-/// The main thread runs a task that is bound to it, one each time that it is woken, and sleeps
-/// again. (e) A permit that is lent to a thread that submits is taken back when the first one needs
-/// all permits, and none is lent meanwhile. So by induction over the bodies under way `m_spare`
-/// comes up to 0: the first one never waits for another one in the queue, nor for a task that has
-/// not begun. (If a body waits in other ways than through Trellis, Trellis cannot know what for.)
+/// of other threads come back:
+/// - (a) A body ends, or waits for another task; while it waits, its thread sleeps without a
+///   permit. So it does while it waits for a task of another graph, whatever it runs of that graph.
+///   A wide body that has waited joins the queue here again, as the last one.
+/// - (b) A thread between two tasks sees that `m_spare` is negative, and sleeps. So does a thread
+///   in `wait()`, though it has the right of way otherwise.
+/// - (c) A body that waits keeps one permit while its thread runs what it waits for above it. These
+///   tasks count as that body.
+/// - (d) The main thread runs a task that is bound to it, one each time that it is woken, and
+///   sleeps again.
+/// - (e) A permit that is lent to a thread that submits is taken back when the first one needs all
+///   permits, and none is lent meanwhile.
+///
+/// So by induction over the bodies under way `m_spare` comes up to 0: the first one never waits for
+/// another one in the queue, nor for a task that has not begun. (Trellis cannot know what a body
+/// waits for in other ways.)
 ///
 /// FAIRNESS. Threads are served in the order in which they came. While the first one waits, nothing
 /// new begins, so a stream of narrow tasks does not hold it up. Wide tasks are taken from the

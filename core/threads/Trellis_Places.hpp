@@ -32,17 +32,17 @@ void pretend_cores(int cores);
 ///
 /// MOVING AWAY FROM THE WAKER ("auto", the default; `step_aside`). The kernel wakes a thread where
 /// it last ran, or near its waker. It leaves two threads that sleep and wake often on one core for
-/// seconds while another is idle. So a thread moves if it was woken for tasks twice in a row and
-/// found itself on its waker's processor both times. It goes to a processor where no thread of the
-/// graph is known to be: for a moment its mask is these processors, and then what it was before. So
-/// the thread stays unbound, and a mask that it was given is kept. Where there are more threads
-/// than cores, or workers have several threads, it does not move.
+/// seconds while another is idle. So a thread moves if it was woken for tasks twice in a row, on
+/// its waker's processor both times. It goes to a processor where no thread of the graph is known
+/// to be: for a moment its mask is these processors, and then what it was before. So it stays
+/// unbound, and keeps a mask that it was given. Where there are more threads than cores, or workers
+/// have several threads, it does not move.
 ///
 /// On a virtual machine that is too late, and of no use for the next time. There the kernel takes a
 /// sleeping processor for one that the host has taken away. So it wakes the thread on its waker's
-/// processor, where the thread waits until the waker sleeps. Therefore, for a number of times from
-/// then on, a worker sleeps with a mask that excludes the processor of its last waker. (The worker
-/// sets that mask itself, as it has time. For the waker that would take as long as the wake-up.)
+/// processor, where it waits until the waker sleeps. Therefore the next sleeps of a worker have a
+/// mask without the processor of its last waker. (The worker sets that mask itself, as it has time.
+/// For the waker that would take as long as the wake-up.)
 class Places {
  public:
   /// `wish`: "none", "auto", "core", or a list of processors such as "0,2-5". Throws `Error` when
@@ -56,9 +56,9 @@ class Places {
   /// True if threads can be bound at all, which takes hwloc.
   [[nodiscard]] static bool can_bind();
 
-  /// Called on the main thread when its graph is made; `release_main` is called there when the
-  /// graph ends. When the last graph that has bound the thread ends on it, the thread runs where it
-  /// ran before the first one.
+  /// Called on the main thread when its graph is made, as `release_main` is when the graph ends.
+  /// When the last graph that has bound the thread ends on it, the thread runs where it ran before
+  /// the first one.
   void bind_main();
   /// Called on the main thread while no worker's thread is there. From now on workers have so many
   /// threads. Throws `Error`, and changes nothing, when there are no places for that.
@@ -72,7 +72,6 @@ class Places {
   [[nodiscard]] bool steps_aside(int threads) const noexcept {
     return m_is_auto && threads > 1 && threads <= cores_of_process();
   }
-  /// True if each of so many threads has a core.
   [[nodiscard]] static bool has_core_for_each(int threads) { return threads <= cores_of_process(); }
   /// Moves the calling thread to a processor that it may use and that is not in `taken`. Its mask
   /// is the same afterwards. False: there is no such processor, and the thread does not move.

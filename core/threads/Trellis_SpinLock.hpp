@@ -19,7 +19,7 @@ inline void prefetch_to_write(void const* address) noexcept {
 #endif
 }
 
-/// Fetches the cache line at this address to read it soon. It is only a hint as well.
+/// Fetches the cache line at this address to read it soon.
 inline void prefetch_to_read(void const* address) noexcept {
 #if defined(__GNUC__)
   __builtin_prefetch(address, 0);

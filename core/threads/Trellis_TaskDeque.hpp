@@ -119,8 +119,8 @@ class alignas(128) TaskDeque {
   }
 
  private:
-  /// Takes the lock for a thief, and returns false once the queue is empty. Many thieves may come
-  /// at once for one task; those that see that it is gone do not touch the lock.
+  /// Takes the lock for a thief, and returns false once the queue is empty. Many may come at once
+  /// for one task; those that see that it is gone do not touch the lock.
   [[nodiscard]] bool lock_while_any() {
     for (int spins = 0; !looks_empty(); ++spins) {
       if (m_lock.try_lock()) return true;

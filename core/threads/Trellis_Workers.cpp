@@ -481,8 +481,7 @@ inline Task* Workers::pop_for(Seat& seat, bool waits, bool has_turn) {
 }
 
 /// True if the thread has to stop between two tasks. A worker stops when too many threads work; a
-/// thread in wait() has the right of way, but not before a wide task. `has_turn`: it may run one
-/// task that is bound to it, even while other threads gather.
+/// thread in wait() has the right of way, but not before a wide task. `has_turn`: see gives_way.
 inline bool Workers::has_to_stop(Seat const& seat, bool waits, bool has_turn) const {
   if (!waits) return oversubscribed();
   return any_wide() && oversubscribed() && gives_way(seat, has_turn);

@@ -51,7 +51,7 @@ struct alignas(128) Seat : NewFromReserve {
   // This thread changes the lines that follow with each task.
   alignas(64) std::string name;
   KeptTasks kept;
-  // Scratch memory of a completion.
+  // Scratch of a completion.
   Vector<Task*> ready;
   Vector<TaskId> spared;  ///< successors that a failure does not reach
   /// The ready tasks that this thread holds while it runs destructors of the user's, see Holding.
@@ -152,10 +152,9 @@ class TaskSource {
 /// more. It is lent a permit, so that no more threads run than were asked for. When it waits it has
 /// that permit already. It does not tell when it stops submitting; it may compute, sleep, or be
 /// gone. So other threads check whether it still submits. Each worker does so now and then between
-/// two tasks, and so does one idle worker, the watch, which naps as long as the permit is lent.
-/// When there are no more submissions the permit is taken back, and a ready task finds a worker. If
-/// several threads submit at a time, one is lent a permit, and the submissions of all of them
-/// count.
+/// two tasks, and one idle worker, the watch, naps and does so as long as the permit is lent. When
+/// there are no more submissions the permit is taken back, and a ready task finds a worker. If
+/// several threads submit at a time, one is lent a permit, and the submissions of all count.
 ///
 /// INVARIANT (lent). `m_lent` changes under the mutex. While it is set, one permit is neither in
 /// `m_spare` nor with a thread that runs tasks. The thread that takes it back does as a thread that
@@ -174,12 +173,13 @@ class TaskSource {
 /// then adds its permit to `m_spare`, then asks `has_ready` once more. All six are sequentially
 /// consistent. So in their single order either the first thread sees the permit, and wakes a
 /// thread, or the second one sees the task, and stays awake. A thread that saw another one
-/// searching may rely on that one to ask once more. Every thread that goes to sleep or leaves
-/// evaluates the `waits_for` conditions under the mutex, after its own completions. So the last one
-/// to finish finds the threads that wait for that. A thread may make a condition true in another
-/// way (it destroyed a body, or polled a device). It does so sequentially consistently and then
-/// reads `m_asleep_waiting`. A waiting thread adds itself to that count before it asks its
-/// condition for the last time.
+/// searching may rely on that one to ask once more.
+///
+/// Every thread that goes to sleep or leaves evaluates the `waits_for` conditions under the mutex,
+/// after its own completions. So the last one to finish finds the threads that wait for that. A
+/// thread may make a condition true in another way (it destroyed a body, or polled a device). It
+/// does so sequentially consistently and then reads `m_asleep_waiting`. A waiting thread adds
+/// itself to that count before it asks its condition for the last time.
 ///
 /// OTHER NUMBERS OF THREADS. The main thread calls `set_threads`, in no task, when no task is in
 /// flight and no other thread uses the graph. The call ends all workers, so the numbers change
@@ -232,9 +232,8 @@ class Workers {
   }
   /// Called by a worker between two tasks, which has just read the clock.
   void look_after_submitter(Seat& seat, std::chrono::steady_clock::time_point now);
-  /// Called when a task for the main thread has been pushed.
   void main_ready_added();
-  /// Called when something happened that a sleeping thread in `wait()` may be waiting for.
+  /// Called when something happened that a thread asleep in `wait()` may wait for.
   void wake_waiters();
   /// True if a thread sleeps in `wait()`, or at the cap.
   [[nodiscard]] bool anyone_waits() const {
@@ -267,8 +266,8 @@ class Workers {
   /// Waits like `sleep_until` on the main thread, which also checks its condition when a task for
   /// it comes.
   void sleep_on_main_until(Condition done);
-  /// Gives the thread of a seat, which runs a task, so many permits while this object exists. The
-  /// constructor waits for them, and the destructor for those that the thread had before.
+  /// While this object exists the thread of a seat, which runs a task, has so many permits. The
+  /// constructor waits for them, and the destructor for those that it had before.
   class Permits {
    public:
     Permits(Workers& workers, Seat& seat, int permits)
@@ -328,7 +327,7 @@ class Workers {
   /// Returns this seat's instance of a space. The first call makes it.
   [[nodiscard]] void* instance(Seat& seat, SpaceAdapter& space);
 
-  /// Returns a bound: the numbers of seats are below it.
+  /// The numbers of seats are below this.
   [[nodiscard]] int max_seats() const { return static_cast<int>(m_seats.size()); }
   [[nodiscard]] int seat_count() const { return m_seat_count.load(std::memory_order_acquire); }
   [[nodiscard]] Seat const& seat(int k) const { return *m_seats[static_cast<std::size_t>(k)]; }
@@ -341,8 +340,8 @@ class Workers {
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
-  /// Returns how many threads run at once. A thread that submits counts as one of the workers; only
-  /// beside a single worker it runs in addition.
+  /// A thread that submits counts as one of the workers; only beside a single worker it runs in
+  /// addition.
   [[nodiscard]] int threads_at_once() const { return m_permits == 1 ? 2 : m_permits; }
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Seat::* count) const;
   void end_threads();
@@ -418,9 +417,9 @@ class Workers {
       m_last_submission{};  ///< while nothing is lent
   alignas(64) std::mutex m_mutex;
   std::thread::id m_lent_to{};
-  std::uint64_t m_seen_news = 0;      ///< by the watch
+  std::uint64_t m_seen_news = 0;      ///< m_news as the watch has seen it
   Seat* m_watch = nullptr;            ///< the worker that naps, or null
-  bool m_somebody_naps = false;       ///< before it polls again
+  bool m_somebody_naps = false;       ///< a thread naps before it polls again
   std::vector<Seat*> m_worker_seats;  ///< by number of the worker; as many as there ever were
   Vector<Seat*> m_sleeping;           ///< those that may be woken for a task
   int m_waking = 0;                   ///< workers that have been woken and are still in `doze`

@@ -45,7 +45,6 @@ class Events {
   }
   /// True if times are wanted, also those of devices.
   [[nodiscard]] bool are_timed() const { return m_recorder != nullptr || m_timed != nullptr; }
-  /// Returns the time from which times count.
   [[nodiscard]] std::chrono::steady_clock::time_point start() const {
     return m_recorder != nullptr ? m_recorder->start() : m_start;
   }

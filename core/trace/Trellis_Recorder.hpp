@@ -32,7 +32,7 @@ class Resource;
 ///
 /// MEMORY. A task always needs a node, so memory for it is there before its submission has any
 /// effect (`require_room`). Other data that finds no memory is left out, and `is_complete` is false
-/// from then on: the graph does not depend on that data, and much of it is noted where a call can
+/// from then on. The graph does not depend on that data, and much of it is noted where a call can
 /// no longer fail.
 ///
 /// CONCURRENCY. The states of a task, and their times, are noted without a lock, by one thread
@@ -48,7 +48,6 @@ class Recorder {
         duration_cast<nanoseconds>(steady_clock::now() - m_start).count());
   }
 
-  /// Returns the time from which times count.
   [[nodiscard]] std::chrono::steady_clock::time_point start() const { return m_start; }
 
   /// Called before so many tasks are submitted, under the graph's lock, which is held until they
@@ -72,7 +71,6 @@ class Recorder {
   void edge(TaskId from, TaskId to, EdgeReason reason, bool released = false);
   /// Notes that the present edges by access between the two tasks no longer count.
   void release(TaskId from, TaskId to);
-  /// Notes that the task has given up accesses.
   void demoted(Task const& task);
   /// Notes that a pending task is refined: its body will not run, and its `pattern` says so.
   void refined(Task const& task);
@@ -80,7 +78,6 @@ class Recorder {
   void returned(Task const& task);
   /// Notes that the task's thread has slept in its body, waiting for another task.
   void slept(Task const& task, std::chrono::nanoseconds time);
-  /// Notes that the body has a Completion.
   void completes_later(Task const& task);
   /// Notes that these tasks, linked by `next`, are about to run as one.
   void batch(Task const& first);

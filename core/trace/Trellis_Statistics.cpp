@@ -366,7 +366,7 @@ namespace trellis::experimental {
 void write_statistics_svg(std::istream& csv, std::ostream& svg) {
   using namespace Impl;
   constexpr int width = 900;
-  constexpr int height = 70;  // height of a panel
+  constexpr int height = 70;  // of a panel
   constexpr int left = 150;
   constexpr int gap = 22;
   constexpr int top = 40;

@@ -40,11 +40,9 @@ class Statistics {
   void fusable() {
     if (m_state != nullptr) note_fusable();
   }
-  /// Notes that `by` more tasks are held back.
   void held(std::int64_t by) {
     if (m_state != nullptr) note_held(by);
   }
-  /// Counts a batch of so many tasks.
   void batch(std::size_t tasks) {
     if (m_state != nullptr) note_batch(tasks);
   }
