@@ -502,9 +502,9 @@ class SleepRecord {
 }  // namespace
 
 /// Runs ready tasks that come before the awaited one. Other threads would run them as well. But all
-/// of these may be in tasks that wait for this one in ways that the engine does not know: at a lock
-/// that this task holds, or at the initialisation of a static variable. The search for circles of
-/// waits knows this wait. True when it is over.
+/// of these may be in tasks that wait for this one, unknown to the engine: at a lock that this task
+/// holds, or at the initialisation of a static variable. The search for circles of waits knows this
+/// wait. True when it is over.
 bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
   LiveAccess const awaited{handle.task, handle.id};
   auto const is_awaited = [awaited](Task const& task) {

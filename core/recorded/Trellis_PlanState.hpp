@@ -78,9 +78,10 @@ struct PlanPiece {
 /// INVARIANT (counts). `unfinished` of task v counts the edges to its next run whose trigger has
 /// not fired. It is set for a run when the run before it is over, before the successors are
 /// triggered. No edge to that next run can fire earlier. For its other end u has an edge to v, so
-/// there is a path from v's run to the next run of u, whether that is in the same round or in the
-/// next one. So v's runs never overlap, and a plain store is enough: a thread that decrements the
-/// count happens after the store by the chain of acquire-release decrements along the path. A task
+/// there is a path from v's run to the next run of u, in the same round or in the next one.
+///
+/// So v's runs never overlap, and a plain store is enough: a thread that decrements the count
+/// happens after the store by the chain of acquire-release decrements along the path. A task
 /// without any edge to it starts its next run itself.
 ///
 /// INVARIANT (end). `open` counts the tasks without a successor in their own round which have not
