@@ -9,15 +9,15 @@
 
 namespace trellis::Impl {
 
-/// Knows where to look in a list of areas that parts ask for one after the other: behind what was
-/// found last, as many go through the list in its order. Once it has looked at several times as
-/// many as there are, it learns all by heart, also those that come later, so that any order is as
-/// good. What it knows is only where to begin: the list may change. It is not that of a task's
-/// areas in flight, which AccessTable keeps.
+/// Remembers where to look in a list of areas that parts ask for one after the other. It begins
+/// behind what was found last, as many parts go through the list in its order. Once it has looked
+/// at several times as many areas as there are, it learns the places of all, also of those that
+/// come later; then any order is as good. It only knows where to begin: the list may change. (It is
+/// not used for the areas that a task has in flight, which AccessTable keeps.)
 class AreaPlaces {
  public:
-  /// Does the place, of `count`, where an area with this hash is likely to be fit?
-  /// `hash_at(place)`: of the area that is there.
+  /// True if `fits(place)` for the likeliest place, of `count`, of an area with this hash.
+  /// `hash_at(place)` returns the hash of the area that is there.
   template <class HashAt, class Fits>
   [[nodiscard]] bool fits_at_once(std::uint64_t hash, std::size_t count, HashAt const& hash_at,
                                   Fits const& fits) {
@@ -30,7 +30,6 @@ class AreaPlaces {
     m_next = place + 1;
     return true;
   }
-  /// Does any?
   template <class HashAt, class Fits>
   [[nodiscard]] bool fits_anywhere(std::size_t count, HashAt const& hash_at, Fits const& fits) {
     std::size_t place = m_next;
@@ -50,7 +49,7 @@ class AreaPlaces {
   }
 
  private:
-  /// To learn one takes as long as some looks.
+  /// Counts looks, and learns all places once that pays: to learn one takes as long as some looks.
   template <class HashAt>
   void looked_at(std::size_t others, std::size_t count, HashAt const& hash_at) {
     constexpr std::size_t few = 32;

@@ -35,7 +35,7 @@ void Cancellation::ask(TaskHandle const& asked) {
   m_count.store(m_wishes.size(), std::memory_order_relaxed);
 }
 
-/// What a task belongs to is live as long as the task is.
+/// The tasks that a task belongs to are live as long as it is.
 FailurePtr Cancellation::wish_for(Task const& task) const {
   std::lock_guard const lock(m_mutex);
   for (Task const* each = &task; each != nullptr; each = whole_of(*each))

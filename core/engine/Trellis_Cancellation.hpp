@@ -18,24 +18,24 @@ namespace trellis::Impl {
 class Kernel;
 struct Task;
 
-/// Tasks that the program has asked to stop.
+/// The tasks that the program has asked to cancel.
 ///
-/// Such a task gets a failure, like one that depends on a failed task, and from there on everything
-/// is as with failures: its body does not run, successors are cancelled, futures and the log know
-/// of it. The failure cannot be given to it at once, as only the thread that has a ready task in
-/// hand may look at it. So the wish is kept here, and `reach` gives it to the task: when it is
-/// about to run, or to be launched, and when its body has returned. Parts, and runs of a recorded
-/// task, get what the task has that they belong to, so what has not started of it never does.
+/// Such a task gets a failure, like one that depends on a failed task, and from there on it is
+/// treated as failed. Its body does not run, successors are cancelled, and futures and the log know
+/// of it. The failure cannot be given to it at once, as only the thread that has taken a ready task
+/// may look at it. So the wish is kept here, and `reach` gives it to the task when it is about to
+/// run, or to be launched, and when its body has returned. Parts, and runs of a recorded task, get
+/// the wish of the task that they belong to, so parts that have not started never do.
 ///
-/// INVARIANT (a wish is for a live task). It is added under the task's lock while `live_id` is the
-/// task's, and forgotten by the thread that completes the task after it has changed `live_id` under
-/// that lock. So none stays behind, and the map has an entry for each task in flight that has been
-/// asked. That thread sees the count: a wish is added and counted under the lock that it has just
-/// had.
+/// INVARIANT (a wish is for a live task). A wish is added under the task's lock while `live_id` is
+/// the task's. The thread that completes the task erases it after it has changed `live_id` under
+/// that lock. So none is left over, and the map has one entry for each task in flight that has been
+/// asked. That thread sees the count, as a wish is added and counted under the lock that it has
+/// just held.
 ///
-/// Memory order: `any` is relaxed. Who asks before a task starts, in whatever order that is known,
-/// is seen by coherence alone; for who asks while it runs it makes no difference when that is seen.
-/// What is read of the wish itself is guarded by the mutex.
+/// Memory order: `any` is relaxed. If a wish happens before the task starts, coherence alone makes
+/// it visible. If it comes while the task runs, it makes no difference when it is seen. The mutex
+/// guards the wish itself.
 class Cancellation {
  public:
   explicit Cancellation(Kernel& kernel) : m_kernel(kernel) {}
@@ -43,12 +43,12 @@ class Cancellation {
   Cancellation& operator=(Cancellation const&) = delete;
 
   void ask(TaskHandle const& task);
-  /// Has it, or one that it is a part or a run of, been asked to stop? The task is ready or runs,
-  /// or has open parts.
+  /// True if the task, or one that it is a part or a run of, has been asked to stop. It is ready or
+  /// runs, or has open parts.
   [[nodiscard]] bool is_asked(Task const& task) const { return any() && wish_for(task) != nullptr; }
-  /// The same, and it gets the failure then.
+  /// Gives a task that has been asked to stop the failure. Returns whether it has been asked.
   bool reach(Task& task) { return any() && reach_asked(task); }
-  /// The task is complete.
+  /// Called when the task is complete.
   void forget(TaskId task) {
     if (any()) forget_asked(task);
   }
@@ -62,7 +62,7 @@ class Cancellation {
   Kernel& m_kernel;
   mutable QuietLock<std::mutex> m_mutex;
   HashMap<TaskId, FailurePtr> m_wishes;             ///< guarded by m_mutex
-  alignas(64) std::atomic<std::size_t> m_count{0};  ///< of these; each task looks at it
+  alignas(64) std::atomic<std::size_t> m_count{0};  ///< number of wishes; each task reads it
 };
 
 }  // namespace trellis::Impl

@@ -36,8 +36,8 @@ void Completions::open(TaskHandle const& self) {
   m_kernel.hinder(*self.task);
 }
 
-/// What the body itself throws comes before a Completion that is dropped, for instance for that
-/// reason.
+/// Gives the task its failure. What the body itself throws ranks before a dropped Completion, which
+/// may be dropped because of it.
 void Completions::fail(Task& task, What what, std::exception_ptr const& cause) {
   try {
     if (what == What::failed && cause != nullptr) std::rethrow_exception(cause);

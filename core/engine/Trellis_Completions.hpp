@@ -16,23 +16,24 @@ class Kernel;
 class Parts;
 struct Seat;
 
-/// Tasks that are over later than their bodies, see Completion.
+/// Handles tasks that are over later than their bodies, see Completion.
 ///
-/// An open Completion is counted as a part of its task that is no task, see OpenParts. So all that
-/// holds for tasks with parts holds for these: in plans and passes, as parts themselves, when they
-/// are waited for, when they fail or are cancelled.
+/// An open Completion counts as a part of its task, though it is no task, see OpenParts. So all
+/// rules for tasks with parts hold for these tasks: in plans and passes, as parts themselves, when
+/// they are waited for, and when they fail or are cancelled.
 ///
-/// INVARIANT. The count goes up while the body runs, on its thread, and down when something is
-/// said, once: the Completion forgets its task. Until then the task is not complete, so its region
-/// and its result are there. What the saying thread has done before, the value of the future among
-/// it, happens before the acquire-release decrement, and so before the task is complete. It touches
-/// nothing of the task afterwards, unless that was the last that was open. Then it alone has the
-/// task, but may have no seat to complete it on, and may hold locks of the user's: it puts it into
-/// `m_said`, where threads look before they look for ready tasks, and calls `ready_added`. So for
-/// the argument of Workers that is a push like any other.
+/// INVARIANT. The count goes up while the body runs, on its thread. It goes down when a Completion
+/// is resolved, once, as the Completion then forgets its task. Until then the task is not complete,
+/// so its region and its result are there. What the resolving thread has done before, such as
+/// setting the value of the future, happens before the acquire-release decrement, and so before the
+/// task is complete. That thread does not touch the task afterwards, unless its Completion was the
+/// last open one. Then it alone has the task, but it may have no seat to complete it on, and may
+/// hold locks of the user's. So it puts the task into `m_said`, where threads look before they look
+/// for ready tasks, and calls `ready_added`. For the argument of Workers that is a push like any
+/// other.
 ///
-/// The graph may end as soon as the task is complete: who says something keeps the engine by
-/// EnginePin.
+/// The graph may end as soon as the task is complete, so a thread that resolves a Completion keeps
+/// the engine by an EnginePin.
 class Completions {
  public:
   Completions(Kernel& kernel, Cancellation& cancellation, Parts& parts)
@@ -40,18 +41,17 @@ class Completions {
   Completions(Completions const&) = delete;
   Completions& operator=(Completions const&) = delete;
 
-  /// By the body of the task.
+  /// Called by the body of the task.
   void open(TaskHandle const& self);
   enum class What { done, failed, dropped };
   void say(TaskHandle const& task, What what, std::exception_ptr const& cause);
 
-  /// Something has been said that completes a task.
+  /// True if a resolved Completion lets a task be completed.
   [[nodiscard]] bool any_said(std::memory_order order = std::memory_order_seq_cst) const {
     return !m_said.empty(order);
   }
-  /// Completes one of these. Returns the task to run next on this seat, if any.
+  /// Completes one such task. Returns the task to run next on this seat, if any.
   Task* complete_said(Seat& seat);
-  /// Is anything still to be said?
   [[nodiscard]] bool any_open() const { return m_open.load(std::memory_order_seq_cst) > 0; }
 
  private:

@@ -19,71 +19,76 @@
 #include <optional>
 #include <vector>
 
-/// A task gives up some of what it declared.
+/// A demotion: a task gives up some of what it declared. Its edges to tasks that no longer conflict
+/// with it are removed, so these may start before it ends.
 ///
-/// INVARIANT. For every task X submitted after T that conflicts with what T still has there is a
-/// path of edges from T to X, or T is done. It holds when X is submitted (see AreaEntry; what a
-/// task has left after a demotion is among the loose accesses; the accesses that it does not change
-/// stay where they are). A demotion takes away the edges from T to successors that no longer
-/// conflict with it. A task behind such a successor S may still conflict: S has not started, so
-/// neither has anything behind it, and walking from S along the edges the first one on each path
-/// that conflicts with T gets an edge from T. All this is under the lock of the region, so no edge
-/// is added meanwhile, and before S is triggered, so nothing that is looked at can start: each has
-/// an unfinished predecessor, and adding 1 to its count is safe. (The walk may pass through tasks
-/// of other regions, to which others submit meanwhile. An edge that is new there leads to a task
-/// that is, too, and from there to none of this region: the next task of this one finds T in the
-/// table.)
+/// INVARIANT. For every task X that was submitted after T and conflicts with what T still has,
+/// there is a path of edges from T to X, or T is done.
 ///
-/// Parts of other tasks may come to be successors of T itself meanwhile, by `after(...)`: they are
-/// added at the end of its list, under its own lock alone. Such an edge stays, and by then the part
-/// has all that is looked at here, see `connect`.
+/// It holds when X is submitted, see AreaEntry: accesses that T does not change stay where they are
+/// in the table, and what it has left after a demotion is among the loose accesses. A demotion
+/// removes the edges from T to successors that no longer conflict with it. A task behind such a
+/// successor S may still conflict. S has not started, so nothing behind it has. The walk from S
+/// along the edges gives an edge from T to the first task on each path that conflicts with T. All
+/// this is under the lock of the region, so no edge is added meanwhile. It also happens before S is
+/// triggered, so no task that the walk looks at can start: each has an unfinished predecessor, and
+/// adding 1 to its count is safe. (The walk may pass through tasks of other regions, to which other
+/// threads submit meanwhile. A new edge there leads to a new task, and from there to no task of
+/// this region: the next task of this region finds T in the table.)
 ///
-/// WHERE THE WALK GOES. All that is behind S may be all that is in flight, and a task gives
-/// something up for every message, say. So mostly only those are looked at that have something
-/// where T gave something up (in `touched`: the areas given up, and all that share a byte with one
-/// of these), and nobody at all where T keeps nothing there.
+/// Meanwhile parts of other tasks may become successors of T itself by `after(...)`. They are added
+/// at the end of its list, under its own lock alone. Such an edge stays, and by then all data of
+/// the part that is read here is set, see `connect`.
 ///
-/// That is enough where the edges are those that the table made. Let X conflict with T over
-/// something that T keeps, k. Let e be the area for which the table knew T there: that of k, or one
-/// of T's own accesses that covers k. T gives its place in an entry up only to an access to the
-/// same area that conflicts with T's, or to a write that covers the area; either is ordered behind
-/// T by an edge of its own, and gives its place up in the same way. Or the group is followed (see
-/// AreaEntry): then who takes the place is behind another one, which conflicts with T over e, and
-/// is behind T by an edge of its own. So X is behind T by a chain of edges whose links each have
-/// something that shares a byte with e. If T keeps what it has at e, as it was, the first link
-/// conflicts with that, so its edge from T stays, and with it the chain. Else T has given e up, all
-/// links are in `touched`, and so is X: the walk finds the first of them that conflicts with T.
+/// WHERE THE WALK GOES. The tasks behind S may be all tasks in flight, and a task may give
+/// something up often, say for every message. So the walk mostly looks only at tasks with an access
+/// in `touched`: the areas that T gave up, and all that share a byte with one of these. If T keeps
+/// nothing in `touched`, it looks at no task at all.
 ///
-/// It does not hold where something of T is loose in the table, or has been (it is compared one by
-/// one there, and paths over its other accesses count: who is behind T by one of these need have no
-/// edge for what it has in common with another one, whose place it may take), nor where a pending
-/// task has demoted since T was submitted (Relink joins pairs for any reason), nor for the record,
-/// which keeps more edges. There the walk goes everywhere.
+/// That is enough where the table made the edges. Let X conflict with T over something that T
+/// keeps, k. Let e be the area under which the table knew T there: that of k, or of another access
+/// of T that covers k. T gives up its place in an entry only to an access to the same area that
+/// conflicts with T's, or to a write that covers the area. Either is ordered behind T by an edge of
+/// its own, and gives up its place in the same way. If the group is followed (see AreaEntry), the
+/// access that takes the place is behind another one, which conflicts with T over e and is behind T
+/// by an edge of its own. So a chain of edges leads from T to X, and each task in it has an access
+/// that shares a byte with e. If T keeps its access to e as it was, the first task of the chain
+/// conflicts with that access, so its edge from T stays, and with it the chain. If T has given e
+/// up, all tasks of the chain are in `touched`, X among them, and the walk finds the first of them
+/// that conflicts with T.
 ///
-/// WHO DEMOTES. A body demotes its own task, which is not over before the body is; nothing more is
-/// needed. From outside T may be in any state, and change it at any time, so:
+/// This argument does not hold in three cases, in which the walk goes everywhere:
+/// - An access of T is loose in the table, or has been. Loose accesses are compared one by one, and
+///   paths over T's other accesses count. So a task that is behind T by one of these need have no
+///   edge for what it shares with another access of T, whose place it may take.
+/// - A pending task has demoted since T was submitted, as Relink joins pairs for any reason.
+/// - The graph records, as the record keeps more edges.
 ///
-/// - T is pending. One is added to its count of unfinished edges, from a count that was not 0 (as a
-///   refinement does), so T stays pending until it is taken off again. Nobody but who holds the
-///   lock of its region looks at its accesses then. T has predecessors, so more edges change: see
-/// Relink.
-/// - T is ready, or runs. All before it is complete, so the argument above holds, but T might
-///   become complete, and its cell another task's. It cannot while its own lock is held and it is
-///   live under that: whoever completes it takes the lock to say so, gives up its exclusive areas
-///   in the same hold, and reads its successors afterwards. So the lock is held all the time. Other
-///   tasks' locks are taken meanwhile; whoever holds two at a time has the mutex of the waiters, so
-///   no two threads wait for each other. The accesses of a task that is ready or runs are read by
-///   Exclusion alone without the lock of its region, and changed under its mutex. There T holds its
-///   areas, waits for them (and is asked again), or has not arrived yet (and finds what it has
-///   then). What it cannot do any more is become exclusive: if it was not, who made it ready does
-/// not ask.
-/// - T is launched on a device, or complete: too late.
+/// CALLS FROM OUTSIDE. When a body demotes its own task, nothing more is needed, as the task is not
+/// over before the body is. When another task or thread demotes T, T may be in any state, and
+/// change it at any time:
 ///
-/// Too late is no error: the caller cannot know. What has not been given up is given up when T is
-/// complete.
+/// - T is pending. 1 is added to its count of unfinished edges, from a count that was not 0 (as a
+///   refinement does). So T remains pending until the 1 is taken off again. Meanwhile only a thread
+///   that holds the lock of T's region reads its accesses. T has predecessors, so more edges
+///   change: see Relink.
+/// - T is ready, or runs. All tasks before it are complete, so the argument above holds. But T
+///   might become complete, and its cell be reused for another task. That cannot happen while a
+///   thread holds T's lock and has found it live. For the thread that completes T takes that lock
+///   to say so, gives up its exclusive areas in the same hold, and reads its successors afterwards.
+///   So the lock is held all the time. Other tasks' locks are taken meanwhile. A thread that holds
+///   two at a time has the mutex of the waiters, so no two threads wait for each other. Without the
+///   lock of its region, only Exclusion reads the accesses of a task that is ready or runs, and
+///   they change under its mutex. There T holds its areas, or waits for them (and is checked
+///   again), or has not arrived yet (and brings its new accesses). But T cannot become exclusive
+///   any more: if it was not, the thread that made it ready does not check.
+/// - T is launched on a device, or complete. Then it is too late.
+///
+/// To be too late is no error, as the caller cannot know the state. T then gives everything up when
+/// it is complete.
 namespace trellis::Impl {
 
-// --- who, and when -------------------------------------------------------------------------------
+// --- the calls -----------------------------------------------------------------------------------
 
 void Demotions::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
   (void)demote_to(self, By::itself,
@@ -114,7 +119,8 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
   Vector<Task*> ready;
   Vector<Task*> granted;
   Quiet const until_they_are_let_go;
-  /// Also when what is asked for is wrong: the task may be held up no more.
+  /// Hands the tasks out on every exit, also when the request throws: the task may not be held up
+  /// any more.
   struct HandOut {
     Demotions& demotions;
     Vector<Task*>& ready;
@@ -135,14 +141,14 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
   Task* guard = nullptr;
   std::int32_t unfinished = 0;
   {
-    // A collected task has its id before all that it needs, under the graph's lock.
+    // A collected task gets its id before the rest of its data, under the graph's lock.
     NestedHold const graph(m_submission, asked.id != handle.id);
-    std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
+    std::lock_guard const lock(task.lock);  // while live under it, the task does not change
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
     guard = guard_of(task);
     unfinished = task.hold_back();
   }
-  /// If it is pending it cannot start from here on.
+  /// Holds the task up, if it is pending, so that it cannot start from here on.
   struct HeldUp {
     Task* task;
     Vector<Task*>& ready;
@@ -153,7 +159,7 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
   return demote_held(handle, by, unfinished != 0, guard, plan, ready, granted);
 }
 
-/// Without locks.
+/// Hands the tasks out. The caller holds no lock.
 void Demotions::hand_out(Vector<Task*> const& ready, Vector<Task*> const& granted) {
   if (ready.empty() && granted.empty()) return;
   Frame* const frame = Frame::of(m_kernel);
@@ -166,7 +172,7 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
                             FunctionRef<void(Task&, Demotion&)> plan, Vector<Task*>& ready,
                             Vector<Task*>& granted) {
   Task& task = *handle.task;
-  // Nobody submits beside the task, nor parts of it.
+  // No task of its region, and no part of it, is submitted meanwhile.
   PartsHold const parts(task, m_submission, PartsHold::nested);
   RegionHold const region(guard, m_submission);
   std::unique_lock<SpinLock> stays_live(task.lock, std::defer_lock);
@@ -175,10 +181,10 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
   if (!is_pending && !runs_here) {
     stays_live.lock();
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
-    // It has been launched, or is about to be.
+    // These have been launched, or are about to be.
     if (task.runs_on_device() || task.deployed() != nullptr) return false;
-    // One that has inherited a failure, or that of a part, hands it on when it is complete. Such a
-    // failure has been noted before the task was made ready, or before the part was complete.
+    // A task that has inherited a failure, or that of a part, hands it on when it is complete. Such
+    // a failure was noted before the task was made ready, or before the part was complete.
     bool const may_have_failed =
         task.is_split || task.state.load(std::memory_order_relaxed) != TaskState::running;
     if (may_have_failed && m_failures.unreported() != nullptr) return false;
@@ -189,7 +195,7 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
   Demotion demotion(task);
   plan(task, demotion);  // throws before anything has changed
   if (task.is_recorded() || region_of(task).is_planned)
-    return by == By::itself;  // the order is that of the recording
+    return by == By::itself;  // the order is the recorded one
   bool const becomes_exclusive =
       !task.exclusive && std::any_of(demotion.accesses.begin(), demotion.accesses.end(),
                                      [](auto const& mine) { return mine.manner().can_exclude(); });
@@ -200,9 +206,9 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
   return true;
 }
 
-// --- what ----------------------------------------------------------------------------------------
+// --- what is given up ----------------------------------------------------------------------------
 
-/// What the parts that still run have cannot be given up.
+/// Throws if the task would give up what an unfinished part of it needs.
 void Demotions::require_not_needed(Task& task, Demotion const& demotion) const {
   if (task.inner == nullptr) return;
   for (LiveAccess const part : task.inner->parts) {
@@ -304,11 +310,11 @@ void Demotions::plan_release(Task& task, Demotion& demotion, std::span<AccessReq
   require_not_needed(task, demotion);
 }
 
-// --- how -----------------------------------------------------------------------------------------
+// --- how it is given up --------------------------------------------------------------------------
 
-/// Takes the task out where it gives something up, and also where it has something that overlaps
-/// that: one of its own accesses may have covered another, whose place in the table is not its own
-/// then. Returns the areas that may now be open to others.
+/// Takes the task out of the table where it gives something up, and where another access of it
+/// overlaps that. For one of its accesses may have covered another, which then has no place of its
+/// own in the table. Returns the areas that may now be open to others.
 SmallSet<AreaEntry> Demotions::take_out(Task& task, Demotion const& demotion) {
   SmallSet<AreaEntry> areas;
   for (AreaEntry* entry : demotion.given_up) {
@@ -334,9 +340,9 @@ void Demotions::set_accesses(Task& task, Demotion& demotion) {
   }
 }
 
-/// Does anybody look at its accesses under the mutex of Exclusion? Not when it excludes nobody,
-/// before and after, and is in nobody's way while it sleeps: it has no parts, which might, and its
-/// body, which runs here, does not. (The lock of its parts is held, so it gets none.)
+/// True if a thread may read the accesses of the task under the mutex of Exclusion. None does if
+/// the task excludes no other before and after, and cannot sleep: its body runs here, and it has no
+/// parts, which might sleep. (The lock of its parts is held, so it gets none.)
 bool Demotions::exclusion_looks_at(Task const& task, Demotion const& demotion) {
   Frame const* const frame = Frame::top;
   bool const runs_here =
@@ -346,10 +352,10 @@ bool Demotions::exclusion_looks_at(Task const& task, Demotion const& demotion) {
                      [](Demotion::Kept const& mine) { return mine.manner().can_exclude(); });
 }
 
-/// What the task has in place of something else, or where it has been taken out.
+/// Puts the task into the table where it has a new access, or where it has been taken out.
 void Demotions::put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry> const& open,
                        bool is_locked, std::size_t successors) {
-  // To know who is behind only saves edges; not where it costs more.
+  // To know which task is behind only saves edges, so it is looked up only where that costs less.
   constexpr std::size_t enough = 1 << 14;
   bool const asks = successors != 0 && demotion.accesses.size() * successors <= enough;
   for (std::uint32_t k = 0; k < task.access_count; ++k) {
@@ -371,7 +377,8 @@ void Demotions::put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry>
   }
 }
 
-/// All before the task is complete. `is_locked`: its own lock is held.
+/// Applies the demotion of a task whose predecessors are all complete. `is_locked`: its own lock is
+/// held.
 void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, Vector<Task*>& ready,
                       Vector<Task*>& granted) {
   bool const by_chains = knows_its_chains(task, demotion);
@@ -386,7 +393,7 @@ void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, Vector<Tas
   put_in(task, demotion, open, is_locked, successors);
 }
 
-/// The task is held back. False when it is too late.
+/// Applies the demotion of a pending task, which is held back. False when it is too late.
 bool Demotions::apply_pending(Task& task, Demotion& demotion, Vector<Task*>& ready,
                               Vector<Task*>& granted) {
   Relink relink(m_slab, m_failures, m_rules, m_policy_edges, m_recorder);
@@ -407,8 +414,8 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, Vector<Task*>& rea
   return true;
 }
 
-/// Must `after` still wait for the end of `before`, which has demoted its accesses, for another
-/// reason than these?
+/// True if `after` must still wait for the end of `before`, which has demoted its accesses, for
+/// another reason than these.
 bool Demotions::stays_ordered(Task const& before, Task const& after) const {
   if (before.marks.synchronizing || after.marks.synchronizing) return true;
   if (after.has_extras)
@@ -425,8 +432,8 @@ bool Demotions::stays_ordered(Task const& before, Task const& after) const {
 
 namespace {
 
-/// Calls `f(next)` for each successor once; says false when the task behind it need not be looked
-/// at. `stack`: where it begins.
+/// Walks along the edges from the tasks in `stack`, and calls `f(next)` for each successor once. It
+/// goes on behind `next` if `f` returns true.
 template <class Stack, class F>
 void walk_from(Stack& stack, SmallSet<Task>& seen, F&& f) {
   while (!stack.empty()) {
@@ -444,8 +451,8 @@ void walk_from(Stack& stack, SmallSet<Task>& seen, F&& f) {
 
 }  // namespace
 
-/// Do the tasks that are behind this one by what it keeps form chains of edges as the table makes
-/// them? See WHERE THE WALK GOES. Asked while it has what it had.
+/// True if the tasks behind this one by what it keeps form chains of edges as the table makes them,
+/// see WHERE THE WALK GOES. Called before the accesses change.
 bool Demotions::knows_its_chains(Task const& task, Demotion const& demotion) {
   if (m_recorder != nullptr || task.id <= region_of(task).relinked) return false;
   bool const has_new =
@@ -461,7 +468,8 @@ bool Demotions::knows_its_chains(Task const& task, Demotion const& demotion) {
   return knows;
 }
 
-/// `touched`: where it had something that it no longer has. Returns the number of successors left.
+/// Removes the edges to successors that no longer conflict, and adds those that the walk finds.
+/// `touched`: see WHERE THE WALK GOES. Returns the number of successors left.
 std::size_t Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched,
                               bool by_chains, bool is_locked, Vector<Task*>& ready) {
   SmallVector<Task*, 16> successors;
@@ -469,8 +477,8 @@ std::size_t Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry
   SmallVector<Task*, 16> from;
   std::uint32_t known = 0;
   std::optional<Conflicts> conflicts_with;
-  // Others of the region are in the same state to the task as before. (Of another region only those
-  // are successors that have asked for it.)
+  // Other tasks of the region are related to the task as before. (Tasks of another region are
+  // successors only if they have asked for it.)
   auto const is_touched = [&](Task const& other) {
     bool any = false;
     other.for_each_access(
@@ -492,9 +500,9 @@ std::size_t Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry
       bool const is_of_policy = !stays && m_policy_edges.has(task.id, successor->id);
       (stays || is_of_policy ? successors : freed).push_back(successor);
       if (m_recorder && !conflicts) m_recorder->release(task.id, successor->id);
-      // Past one that stays for another reason than accesses the edges of accesses are looked for
-      // as well: with a record as it is no link of a path in the dependency graph, and past an edge
-      // of a policy, which hands on no failure.
+      // The walk also goes past some successors that stay for another reason than accesses. With a
+      // record, such an edge is no link of a path in the dependency graph. An edge of a policy
+      // hands on no failure.
       if (!stays || (m_recorder && !conflicts)) from.push_back(successor);
     });
   }
@@ -510,7 +518,7 @@ std::size_t Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry
     direct.insert_all(successors);
     direct.insert_all(freed);
   }
-  // Without a record those in the list need not be looked at.
+  // Without a record the tasks in the list need not be looked at.
   SmallSet<Task> seen_anew;
   walk_from(from, m_recorder ? seen_anew : direct, [&](Task& next) {
     if (by_chains && !is_touched(next)) return false;

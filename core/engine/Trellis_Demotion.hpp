@@ -26,8 +26,8 @@ class Exclusion;
 class PolicyEdges;
 class Waiters;
 
-/// Tasks that give up some of what they declared, while they run or before, by themselves or from
-/// outside; see Trellis_Demotion.cpp for why that is right.
+/// Lets tasks give up some of what they declared, while they run or before, by themselves or from
+/// outside. Trellis_Demotion.cpp shows why that is right.
 class Demotions {
  public:
   Demotions(Kernel& kernel, Region& root, Exclusion& exclusion, PolicyEdges& policy_edges,
@@ -45,32 +45,33 @@ class Demotions {
   Demotions(Demotions const&) = delete;
   Demotions& operator=(Demotions const&) = delete;
 
-  // By the body of the task, or by what refines it.
+  // Called by the body of the task, or by the code that refines it.
   void demote(TaskHandle const& self, std::span<AccessRequest const> to);
   void release(TaskHandle const& self, std::span<AccessRequest const> what);
-  /// From here on the task has only what its unfinished parts need.
+  /// Throws for shrink_to_parts() in a task with a Completion.
   [[noreturn]] static void refuse_completions();
+  /// From here on the task has only the accesses that its unfinished parts need.
   void shrink_to_parts(TaskHandle const& self);
 
-  // By anybody. False, and nothing has changed, when it is too late.
+  // Called by any thread. False, with nothing changed, when it is too late.
   bool demote_other(TaskHandle const& task, std::span<AccessRequest const> to);
   bool release_other(TaskHandle const& task, std::span<AccessRequest const> what);
 
-  // Of a region whose owner has shrunk to its parts.
-  /// Under the lock of the region; the part has not been published.
+  // For a region whose owner has shrunk to its parts.
+  /// Called under the lock of the region, before the part is published.
   static void count_part(Region& region, Task const& part);
-  /// The part is complete, and not yet counted out.
+  /// Called when the part is complete, before it is counted out.
   void part_over(Region& region, TaskId part, Seat& seat);
 
  private:
   enum class By { itself, others };
-  /// What a task will have afterwards. Mostly it needs no memory but its own.
+  /// The accesses that a task will have afterwards. Mostly it needs no memory but its own.
   struct Demotion {
     template <class T>
     using List = SmallVector<T, 8>;
     struct Kept {
       TaskAccess access;
-      StatePtr const* state = nullptr;  ///< of the task, or of who asks; null: it has a mode
+      StatePtr const* state = nullptr;  ///< of the task, or of the request; null: it has a mode
       bool is_new = false;              ///< it is not what the task has declared
       bool is_named = false;            ///< the call has named it
       [[nodiscard]] Manner manner() const {
@@ -90,7 +91,7 @@ class Demotions {
     Demotion& operator=(Demotion const&) = delete;
 
     SmallVector<Kept, 4> accesses;
-    List<AreaEntry*> given_up;       ///< where it had something that it gives up or changes
+    List<AreaEntry*> given_up;       ///< where it gives up or changes an access
     Vector<StatePtr> states_before;  ///< once it has its new ones
 
     void give_up(Kept& mine) {
@@ -99,8 +100,8 @@ class Demotions {
       mine.state = nullptr;
       mine.is_new = true;
     }
-    /// Those for which `stays(mine)` keep their order; the others have been given up. Then come
-    /// the new ones.
+    /// Keeps the accesses for which `stays(mine)`, in their order, and appends the new ones. The
+    /// others have been given up.
     template <class Stays, class Added>
     void replace(Stays const& stays, Added const& added) {
       std::size_t kept = 0;
@@ -122,7 +123,7 @@ class Demotions {
   static void give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion);
   void hand_out(Vector<Task*> const& ready, Vector<Task*> const& granted);
 
-  // The locks of the task's region and of its parts are held.
+  // The caller of these holds the locks of the task's region and of its parts.
   void require_not_needed(Task& task, Demotion const& demotion) const;
   void apply(Task& task, Demotion& demotion, bool is_locked, Vector<Task*>& ready,
              Vector<Task*>& granted);
@@ -148,7 +149,7 @@ class Demotions {
   PolicyEdges& m_policy_edges;
   Waiters& m_waiters;
   std::deque<TagRule> const& m_rules;
-  Recorder* const m_recorder;  ///< null: does not record
+  Recorder* const m_recorder;  ///< null: the graph does not record
 };
 
 }  // namespace trellis::Impl

@@ -22,7 +22,7 @@ Destructors::Destructors(Kernel& kernel, DeviceTasks& devices)
       m_tasks(kernel.slab()),
       m_workers(kernel.workers()),
       m_serial(kernel.is_serial()) {
-  m_nobody.id = ~TaskId{0};  // and its `live_id` is 0: it is over
+  m_nobody.id = ~TaskId{0};  // its `live_id` is 0, so it is over
   m_nobody.label = Label(std::string("tags, states and exceptions"));
 }
 
@@ -36,9 +36,9 @@ bool Destructors::may_keep_body(Task& task, TaskSpec const& spec) const {
   return task.runs_on_device() || bytes <= little;
 }
 
-/// That may take long, and wait for a launch in ways that nobody knows of. So as long as one is
-/// there the thread serves no queue, and does not count as one that looks for tasks. (Devices it
-/// stops to ask when it waits for a future.)
+/// While this object exists the thread serves no launch queue, and does not count as looking for
+/// tasks. For user code may take long, and wait for a launch in ways that the engine cannot see.
+/// (The thread stops polling devices when it waits for a future.)
 struct Destructors::InUsersCode {
   InUsersCode(Destructors& in, Seat& seat) : not_serving(in.m_devices, seat) {
     in.m_workers.looks_no_more(seat);
@@ -74,8 +74,8 @@ void Destructors::destroy_put_aside_on(Seat& seat, Task*& in_hand) {
   destroy_put_aside();
 }
 
-/// What has been taken is not to be seen in any list, so who takes is counted before, for
-/// `destroy_kept`.
+/// Counts a thread that takes kept tasks, before it takes them. Tasks that it has taken are in no
+/// list, and `destroy_kept` has to wait for them.
 struct Destructors::Destroyer {
   explicit Destroyer(Destructors& in) : of(in), outer(std::exchange(top, this)) {
     of.m_destroyers.fetch_add(1, std::memory_order_seq_cst);
@@ -86,7 +86,7 @@ struct Destructors::Destroyer {
     top = outer;
     of.end_destroyer();
   }
-  /// Those of this engine that the calling thread has to go on for.
+  /// Returns how many of this engine's destructions the calling thread itself has to finish.
   static int here(Destructors const& in) {
     int count = marks_put_aside(&in);
     for (Destroyer const* each = top; each != nullptr; each = each->outer)
@@ -135,8 +135,8 @@ void Destructors::destroy_kept_of_workers() {
 void Destructors::destroy_kept() {
   destroy_kept_of_workers();
   destroy_kept_of_devices(m_kernel.own_seat());
-  // A functor's destructor may wait for a task. Other threads ask as well, while this one sleeps;
-  // what it has to destroy itself only it knows.
+  // A functor's destructor may wait for a task. Other threads evaluate the condition as well, while
+  // this one sleeps; only this one knows what it has to destroy itself.
   std::thread::id const self = std::this_thread::get_id();
   int own = 0;
   m_kernel.wait_outside({[&] {
@@ -152,7 +152,8 @@ void Destructors::drain() {
   } while (!m_kernel.all_done());
 }
 
-/// Of a list, whose tasks then go back to the slab. User code, so no lock is held.
+/// Destroys the bodies of the tasks in the list, and gives their cells back to the slab. This runs
+/// user code, so no lock is held.
 void Destructors::destroy_bodies(Task* first, Seat& on) {
   InUsersCode const in_users_code(*this, on);
   Task* last = first;

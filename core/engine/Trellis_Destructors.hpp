@@ -16,9 +16,9 @@ class Kernel;
 class TaskSlab;
 struct TaskSpec;
 
-/// A ready task that this thread has in hand while it runs destructors of the user's. One that
-/// waits may wait for this task, so before it sleeps the task is given to the policy, and the
-/// variable becomes null.
+/// Registers a ready task that this thread holds while it runs destructors of the user's. A
+/// destructor may wait for this very task. So before it sleeps the task is given to the policy, and
+/// the variable becomes null.
 struct Holding {
   Holding(Seat& in_seat, Task*& task) : seat(in_seat) { seat.holding.push_back(&task); }
   Holding(Holding const&) = delete;
@@ -27,9 +27,9 @@ struct Holding {
   Seat& seat;
 };
 
-/// As long as one is there nothing of the user's that has been put aside is destroyed, see
-/// Trellis_Unlocked.hpp: the thread has something in hand that a destructor might wait for, such as
-/// a task that is not published yet.
+/// While this object exists, deferred destructors of the user's do not run on this thread, see
+/// Trellis_Unlocked.hpp. The thread holds something that a destructor might wait for, such as a
+/// task that is not published yet.
 struct Quiet {
   Quiet() { ++t_quiet_locks; }
   Quiet(Quiet const&) = delete;
@@ -39,26 +39,27 @@ struct Quiet {
   }
 };
 
-/// The end of functors, tags, states and exceptions, which is code of the user's, and the tasks
-/// that are done but for that.
+/// Runs the destructors of functors, tags, states and exceptions, which are user code. Keeps the
+/// tasks that are done except for that.
 ///
-/// A functor's destructor may submit tasks, and wait for some. It is run in a frame, so that what
-/// it submits may exceed the cap, and it waits as a task does, by sleeping. What the thread has in
-/// hand meanwhile must not be what it waits for: see Holding. No lock is held.
+/// A functor's destructor may submit tasks, and wait for some. It runs in a frame, so that what it
+/// submits may exceed the cap, and it waits as a task does, by sleeping. The thread must not hold
+/// the task that it waits for: see Holding. No lock is held.
 class Destructors {
  public:
   Destructors(Kernel& kernel, DeviceTasks& devices);
-  /// A thread that ends a graph in a task of another one may have put something aside.
+  /// A thread that ends a graph in a task of another one may have deferred some destructors.
   ~Destructors() { forget_marks_put_aside(this); }
   Destructors(Destructors const&) = delete;
   Destructors& operator=(Destructors const&) = delete;
 
-  // Of one task.
-  /// Only where that delays the end of little memory: a task that accesses much takes so long that
-  /// its end costs nothing beside. On a device freeing anything is costly.
+  // For one task:
+  /// True if the body may be destroyed later. On the host that is so only where little memory is
+  /// freed later: a task that accesses much takes so long that its end costs little beside. On a
+  /// device freeing anything is costly.
   [[nodiscard]] bool may_keep_body(Task& task, TaskSpec const& spec) const;
-  /// False: there are so many that this thread is to destroy them, when the task has been counted
-  /// as complete.
+  /// Keeps the body. False: there are so many that this thread is to destroy them, once the task
+  /// has been counted as complete.
   [[nodiscard]] bool keep_body(Task& task, Seat& seat) {
     return task.runs_on_device() ? m_kept_of_devices.push(task, task.on_device->bytes)
                                  : seat.kept.push(task);
@@ -68,28 +69,28 @@ class Destructors {
     if (task.ops->end == TaskOps::End::plain) return task.ops->destroy(task.body);
     destroy_body_in_frame(task, seat);
   }
-  /// The task is over, but for whoever looks at it under the graph's lock.
+  /// Called when the task is over, except for threads that look at it under the graph's lock.
   void destroy_extras(Task& task, Seat& seat, Task*& next);
 
-  // Of tasks that are kept.
-  /// Those of a seat, on this thread, which has `on`.
+  // For kept tasks:
+  /// Destroys the kept bodies of `seat` on this thread, whose seat is `on`.
   void destroy_kept(Seat& seat, Seat& on);
   void destroy_kept_of_workers();
   [[nodiscard]] bool too_many_of_devices() { return m_kept_of_devices.is_full(); }
   void destroy_kept_of_devices(Seat& on);
-  /// Of all tasks that the caller knows to be done. Returns when other threads that destroy
-  /// something of tasks that are done are through.
+  /// Destroys the kept bodies of all tasks that the caller knows to be done. Returns when other
+  /// threads that destroy something of such tasks have finished.
   void destroy_kept();
-  /// Until nothing is in flight. What a functor's destructor submits is waited for as well.
+  /// Waits and destroys until nothing is in flight, including what a functor's destructor submits.
   void drain();
 
-  /// Before a task is counted as complete: `destroy_kept` then waits until this thread has
-  /// destroyed what it has put aside of the task.
+  /// Called before a task is counted as complete. `destroy_kept` then waits until this thread has
+  /// run the destructors that it has deferred for the task.
   void count_put_aside() {
     if (t_any_put_aside) count_what_is_put_aside();
   }
-  /// What has been put aside, on a thread that runs tasks, when it has nothing in hand but perhaps
-  /// the next one.
+  /// Runs the deferred destructors on a thread that runs tasks, and holds no task except perhaps
+  /// the next one, `in_hand`.
   void destroy_put_aside_on(Seat& seat, Task*& in_hand);
 
  private:
@@ -107,10 +108,10 @@ class Destructors {
   Workers& m_workers;
   bool const m_serial;
   KeptDeviceTasks m_kept_of_devices;
-  /// calls, on all threads, that have taken kept tasks, or are about to, and what threads have put
-  /// aside
+  /// Counts the calls, on all threads, that have taken kept tasks or are about to, and the threads'
+  /// deferred destructions.
   std::atomic<int> m_destroyers{0};
-  Task m_nobody;  ///< in whose name tags, states and exceptions are destroyed
+  Task m_nobody;  ///< stands for tags, states and exceptions that are destroyed
 };
 
 }  // namespace trellis::Impl

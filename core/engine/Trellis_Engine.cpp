@@ -17,7 +17,7 @@
 #include <thread>
 #include <utility>
 
-/// The list of what a graph consists of, and the kernel's verbs.
+/// The construction and the end of an engine, and the kernel's verbs.
 namespace trellis::Impl {
 
 Engine::Engine(TaskGraphOptions const& options)
@@ -73,7 +73,7 @@ void Engine::close() noexcept {
               << std::endl;
     std::abort();
   }
-  // What a destructor of the user's submits is finished as well.
+  // Tasks that a destructor of the user's submits are finished as well.
   do {
     m_destructors.drain();
     m_plans.dismantle_all();
@@ -96,7 +96,7 @@ void Engine::close() noexcept {
 }
 
 void Engine::drop_objects(bool all) {
-  if (m_events.recorder() != nullptr && !all) return;  // the dependency graph knows nothing of time
+  if (m_events.recorder() != nullptr && !all) return;  // what is recorded must not depend on time
   if (all) {
     m_failures.clear();
     m_exclusion.clear_record();

@@ -58,15 +58,16 @@ class StallReport;
 
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of a device), and
-/// completes them. What is here is the kernel with its features put together, and a task's way from
+/// completes them. This class puts the kernel and its features together, and takes a task from
 /// ready to done. Everything else is in classes of its own, see Kernel.
 class Engine final : public Kernel, private TaskSource {
  public:
   explicit Engine(TaskGraphOptions const& options);
   ~Engine();
 
-  /// Finishes everything, takes the engine out of its control, waits for threads that still use it,
-  /// stops its own, and prints failures that the program has not asked for. No calls afterwards.
+  /// Finishes all tasks, takes the engine out of its control, waits for threads that still use it,
+  /// stops its own threads, and prints failures that the program has not asked for. No calls may
+  /// follow.
   void close() noexcept;
   /// See TaskGraph.
   void set_threads(int workers, int threads_per_worker);
@@ -78,12 +79,12 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] std::uint64_t edges() const { return m_submission.edges() + m_workers.edges(); }
   [[nodiscard]] std::size_t task_memory() const { return m_slab.allocated() * sizeof(Task); }
   [[nodiscard]] std::vector<std::string> rows() const;
-  /// How many of the rows are threads, at most; the others are streams.
+  /// Returns how many of the rows are threads, at most; the others are streams.
   [[nodiscard]] std::size_t threads() const {
     return static_cast<std::size_t>(m_workers.max_seats());
   }
 
-  // --- The classes that do a part of the work and keep what belongs to that.
+  // --- The features, see Kernel.
   [[nodiscard]] Submission& submission() { return m_submission; }
   [[nodiscard]] Waiting& waiting() { return m_waiting; }
   [[nodiscard]] Demotions& demotions() { return m_demotions; }
@@ -99,7 +100,7 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] Completions& completions() { return m_completions; }
 
  private:
-  friend class Kernel;  // its verbs are these
+  friend class Kernel;  // its verbs call these
   void drop_objects(bool all);
 
   // From ready to done.
@@ -109,7 +110,7 @@ class Engine final : public Kernel, private TaskSource {
   }
   void launch(Task& task, Seat& seat) {
     m_device_tasks.launch(task, seat);
-    m_workers.ready_added();  // a thread has to ask the device how far it is
+    m_workers.ready_added();  // a thread has to poll the device
   }
   void run(Task* task, Seat& seat, Condition stop) override;
   /// Completes a task, or a run of a recorded one, see Trellis_Finish.hpp. With the last part of a
@@ -143,14 +144,14 @@ class Engine final : public Kernel, private TaskSource {
   Task* pop_rest(Seat& seat);
   [[gnu::cold]] Task* complete_said(Seat& seat);
   [[gnu::cold]] bool may_not_exclude_serially(Task& task, Seat& seat);
-  /// Between two tasks of which the policy has kept the second: is there something that goes before
-  /// what the policy has? See pop.
+  /// Called between two tasks of which the policy has kept the second. True if something goes
+  /// before the policy's tasks, see pop.
   [[nodiscard]] bool something_is_due(Seat& seat) const {
     return m_completions.any_said(std::memory_order_relaxed) || m_polling.is_due(seat) ||
            !m_awaited.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_first()) ||
            is_time_for_rest(seat);
   }
-  /// Is a body that runs again ready that this thread may run?
+  /// True if a body that runs again is ready, and this thread may run it.
   [[nodiscard]] bool any_rest(Seat const& seat) const {
     return !m_rests.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_rests());
   }
@@ -182,7 +183,8 @@ class Engine final : public Kernel, private TaskSource {
   [[noreturn]] void refuse_threads(int workers, int threads_per_worker,
                                    std::string const& why) const;
 
-  /// Completions of a seat between two looks for a submitter that waits for room; a power of two.
+  /// The number of completions of a seat between two looks for a submitter that waits for room; a
+  /// power of two.
   std::uint64_t const m_room_check;
   Submission m_submission;
   Exclusion m_exclusion;
@@ -191,7 +193,7 @@ class Engine final : public Kernel, private TaskSource {
 
   Orchestrator m_orchestrator;
   MainQueue m_main;
-  // Every thread looks at these after each task.
+  // Every thread reads these after each task.
   alignas(64) TaskQueue m_rests;  ///< bodies that run again and again, on any thread; see pop
   TaskQueue m_awaited;            ///< sections that are ready, for which threads wait; see pop
 
@@ -213,12 +215,12 @@ class Engine final : public Kernel, private TaskSource {
   SerialTurn m_serial_turn;
   WideSpaces m_wide_spaces;
   Places m_places;
-  Lookout m_lookout;                            ///< of those that stay behind
+  Lookout m_lookout;                            ///< see Trellis_StayBehind.cpp
   Workers m_workers;                            ///< its threads use everything above
-  std::unique_ptr<StallReport> m_stall_report;  ///< null: it is not asked for; its thread, too
+  std::unique_ptr<StallReport> m_stall_report;  ///< null: not wanted; it has a thread of its own
 };
 
-/// For the kernel's verbs.
+/// Used by the kernel's verbs.
 inline Engine& engine_of(Kernel& kernel) {
   return static_cast<Engine&>(kernel);
 }

@@ -13,10 +13,10 @@ namespace {
 struct Noted {
   std::mutex mutex;
   std::vector<TaskHandle> graphs;  ///< guarded by mutex
-  /// Their number. Relaxed: a thread that is about to sleep reads it again before each sleep, and a
-  /// graph whose function another thread is the first to ask was noted before that.
+  /// The number of graphs. It is relaxed: a thread that is about to sleep reads it again before
+  /// each sleep, and a graph is noted before any thread polls its first function.
   std::atomic<std::size_t> count{0};
-  std::atomic<bool> main_naps{false};  ///< relaxed: it is set before there is such a graph
+  std::atomic<bool> main_naps{false};  ///< relaxed, as it is set before there is such a graph
 };
 Noted& noted() {
   static Noted* const made = new Noted;  // graphs may end after all destructors

@@ -15,16 +15,16 @@
 #include <unordered_map>
 #include <vector>
 
-/// Finds the accesses of a task that share a byte with another access. Tasks may have thousands of
-/// accesses; the few that most have are looked through. Under the lock of the task's region.
+/// Finds accesses of a task, under the lock of its region.
 namespace trellis::Impl {
 
-/// Finds accesses of a task by their area. Both the task and what is asked for may have thousands.
-/// The few that a task mostly has are looked through, and so are many when little is asked for.
+/// Finds the accesses of a task that share a byte with an area. There may be thousands of accesses
+/// and of questions. A few accesses, which most tasks have, are scanned, and so are many for a few
+/// questions.
 template <class Accesses>
 class ByArea {
  public:
-  /// `questions`: calls of `for_each_near`.
+  /// `questions`: the number of calls of `for_each_near`.
   ByArea(AccessTable& table, Accesses const& accesses, std::size_t questions)
       : m_table(table), m_accesses(accesses), m_is_large(accesses.size() > few) {
     if (!m_is_large || questions <= few_questions) return;
@@ -71,13 +71,14 @@ class ByArea {
   std::optional<std::unordered_map<AreaEntry const*, Vector<std::size_t>>> m_places;
 };
 
-/// Do others of its region conflict with this task, now that it has these accesses? As
-/// `conflict(task, other)` says; where both sides are many, in the time that the accesses of the
-/// others take. Those of another region never do: what orders them is what their owners have. (Nor
-/// could they be looked at, as what they have changes under the lock of their own region.)
+/// Tells whether other tasks of its region conflict with a task, now that it has these accesses.
+/// The answer is that of `conflict(task, other)`. Where both sides have many accesses, it takes
+/// only the time of a walk over those of the others. Tasks of another region never conflict, as
+/// their owners' accesses order them. (Their accesses could not be read here, either, as they
+/// change under the lock of their own region.)
 class Conflicts {
  public:
-  /// `others`: how many will be asked for, at least.
+  /// `others`: the least number of tasks that will be compared.
   Conflicts(Task const& task, std::size_t others) : m_task(task) {
     if (task.access_count <= few || task.access_count * others <= few_pairs) return;
     m_manners.emplace();

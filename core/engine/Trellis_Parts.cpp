@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-/// Tasks that are split into parts, while they run or before.
+/// Splits tasks into parts, while they run or before.
 namespace trellis::Impl {
 
 namespace {
@@ -23,7 +23,7 @@ std::string name_of(Label const& label) {
 
 // --- a running task ------------------------------------------------------------------------------
 
-/// For parts, from those that all seats share. The graph's lock is held.
+/// Returns a region for parts, from those that all seats share. The caller holds the graph's lock.
 RegionPtr Parts::take_region() {
   if (m_spare_regions.empty())
     return RegionPtr(new Region(m_slab, m_failures, m_recorder != nullptr));
@@ -32,7 +32,7 @@ RegionPtr Parts::take_region() {
   return region;
 }
 
-/// The lock of the owner's parts is held.
+/// The caller holds the lock of the owner's parts.
 Region& Parts::make_region(Task& owner, Seat* seat) {
   if (owner.runs_on_device())
     throw Error(Error::Kind::bad_input,
@@ -51,9 +51,9 @@ Region& Parts::make_region(Task& owner, Seat* seat) {
   return *owner.inner;
 }
 
-/// The task and its parts are over. A region is kept for another task, unless it has grown large.
-/// What it has of the user's is destroyed without the lock. (A search for circles of waits may be
-/// looking at the region until it is taken from the task.)
+/// Called when the task and its parts are over. The region is kept for another task, unless it has
+/// grown large. The user's objects in it are destroyed without the lock. (A search for circles of
+/// waits may look at the region until it is taken from the task.)
 void Parts::close_region(Task& owner, Seat& seat) {
   constexpr std::size_t most_of_seat = 32;
   constexpr std::size_t most = 1024;
@@ -73,7 +73,8 @@ void Parts::close_region(Task& owner, Seat& seat) {
   if (m_spare_regions.size() < most) m_spare_regions.push_back(std::move(region));
 }
 
-/// Those that failed still cancel a synchronizing part.
+/// Removes parts that are done, and reserves room. Failed parts stay, as they still cancel a
+/// synchronizing part.
 void Parts::make_room_for_part(Region& region) const {
   std::erase_if(region.parts, [&](LiveAccess const& other) {
     return other.task->live_id.load(std::memory_order_acquire) != other.id &&
@@ -82,8 +83,8 @@ void Parts::make_room_for_part(Region& region) const {
   region.parts.reserve(std::max<std::size_t>(8, 2 * region.parts.size()));
 }
 
-/// A part may use what its owner has declared and not given up, or made itself. The lock of the
-/// owner's parts is held; the words for what is wrong are found without it.
+/// Throws if a part asks for more than its owner has declared and not given up, or made itself. The
+/// caller holds the lock of the owner's parts; `error_of` composes the message without it.
 void Parts::check_within(Region& region, AccessRequest const& request, std::uint64_t hash) {
   Task const& owner = *region.owner;
   Manner const manner = request.manner();
@@ -133,12 +134,12 @@ Error Parts::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
                                        asked + wrong.why};
 }
 
-/// Explicit dependencies of a part lead out of its region, so they could close a circle. Requires
-/// the mutex of the waiters.
+/// Checks the explicit dependencies of a part, which lead out of its region, so they could close a
+/// circle. Requires the mutex of the waiters.
 bool Parts::check_explicit(TaskSpec const& spec) {
   Task& owner = *spec.parent.task;
-  // Who is a part of the same task, and live, is not behind it. (A handle may be stale: then its
-  // task is done, and says whatever.)
+  // A live part of the same task is not behind that task. (A handle may be stale. Then its task is
+  // done, and either answer is right.)
   Region const* parts = nullptr;
   {
     PartsHold const lock(owner, m_submission, PartsHold::nested);
@@ -165,16 +166,16 @@ void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
   if (!what.area.empty()) region.local.push_back(what.area);
 }
 
-/// The task is a part like any other: the owner is complete when it is, nobody waits meanwhile, and
-/// what it fails with is the owner's failure. It declares no accesses, as the body does not declare
-/// what it touches among its parts, but comes after all of them.
+/// The rest is a part like any other: the owner is not complete before it is, no thread waits
+/// meanwhile, and its failure is the owner's failure. It declares no accesses, as the body does not
+/// declare what it touches among its parts, but it comes after all of them.
 ///
-/// INVARIANT (one body at a time). The last act of a body is to submit the rest of it, and that is
-/// the last act of each rest, too: neither touches the functor from then on. A rest is published
-/// after that, so its thread happens after what those before it have left in the functor. It need
-/// not come after the one that submits it.
+/// INVARIANT (one body at a time). The last act of a body is to submit its rest, and so it is for
+/// each rest. From then on neither touches the functor. A rest is published after that, so its
+/// thread happens after all that was written to the functor before. It need not wait for the task
+/// that submits it.
 ///
-/// A body that runs again and again lets others pass, see Engine::pop.
+/// A body that runs again and again lets other tasks pass, see Engine::pop.
 TaskHandle Parts::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
   Vector<TaskHandle> before(spec.after.begin(), spec.after.end());
   TaskId const running = Frame::of(m_kernel)->task.id;
@@ -183,7 +184,7 @@ TaskHandle Parts::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
     Task& owner = Kernel::require_live(self, "is to go on");
     spec.main_thread = owner.marks.main_thread;
     spec.priority = owner.priority;
-    if (spec.ops->may_wait) spec.space = owner.space;  // its body once more, with as many threads
+    if (spec.ops->may_wait) spec.space = owner.space;  // the same body again, with as many threads
     if (owner.inner != nullptr)
       for (LiveAccess const part : owner.inner->parts)
         if (part.id != running) before.push_back(m_kernel.handle_of(part.task, part.id));
@@ -211,7 +212,7 @@ Vector<LiveAccess> Parts::take_held(Task& owner, TaskId behind) {
   return held;
 }
 
-/// The body has ended. Returns the task to run next, if any.
+/// Called when the body has ended. Returns the task to run next, if any.
 Task* Parts::body_over(Task& owner, Seat& seat, TaskState state) {
   Region& region = *owner.inner;
   region.owner_state = state;
@@ -236,10 +237,10 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 
 }  // namespace
 
-/// INVARIANT. While the task's count of unfinished edges is held up by one of ours it cannot start,
-/// so its body belongs to this thread. The parts have one edge more than their predecessors among
-/// the parts give them; it is taken off by the thread that starts the owner (or cancels it), which
-/// happens after this function by the owner's own count.
+/// INVARIANT. While this thread has an edge in the task's count of unfinished edges the task cannot
+/// start, so its body belongs to this thread. Each part has one edge more than its predecessors
+/// among the parts give it. The thread that starts the owner (or cancels it) takes that edge off.
+/// It happens after this function by the owner's own count.
 bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
   if (m_submission.is_held_here()) Submitting::refuse();
   TaskHandle const handle = m_kernel.resolve(asked);
@@ -252,9 +253,9 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
   if ((handle.id & PlanNode::recorded) != 0) refuse(" belongs to a plan and cannot be refined");
   bool replays = false;
   {
-    // A collected task has its id before all that it needs, under the graph's lock.
+    // A collected task gets its id before the rest of its data, under the graph's lock.
     NestedHold const graph(m_submission, asked.id != handle.id);
-    std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
+    std::lock_guard const lock(task.lock);  // while live under it, the task does not change
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
     replays = task.marks.is_replay;
     std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
@@ -303,7 +304,8 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
   return true;
 }
 
-/// The owner starts, or is cancelled, and with it the parts that it got while it was pending.
+/// Starts, or cancels, the parts that the owner got while it was pending. Called when the owner
+/// starts or is cancelled.
 void Parts::start_parts(Task& owner, Seat& seat) {
   Vector<LiveAccess> parts;
   {
@@ -311,8 +313,8 @@ void Parts::start_parts(Task& owner, Seat& seat) {
     parts = owner.inner->parts;
     owner.inner->waits_for_owner = false;
   }
-  // As long as none of them has started it is what the parts are cancelled by. One that has may
-  // fail.
+  // The failure is read before any part starts, as a part that has started may fail and so change
+  // it. It cancels the parts.
   FailurePtr const failure = owner.failure;
   Vector<Task*> ready;
   for (LiveAccess const part : parts) trigger(*part.task, failure, ready);

@@ -26,7 +26,7 @@ bool is_in(Vector<T*> const& nodes, T const* node) {
 
 }  // namespace
 
-/// Under the lock of the task, or while it is held back.
+/// Called under the lock of the task, or while it is held back.
 void Relink::copy(Task& task, Node& node) const {
   node.synchronizing = task.marks.synchronizing;
   node.accesses.clear();
@@ -45,7 +45,7 @@ bool Relink::look(Task& task) {
   m_slab.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);
     if (id == 0 || Provisional::is(id) || other.region != region || other.is_recorded()) return;
-    std::lock_guard const lock(other.lock);  // live under it, the task stays what it is
+    std::lock_guard const lock(other.lock);  // while live under it, the task does not change
     if (other.live_id.load(std::memory_order_relaxed) != id || other.region != region ||
         other.is_recorded())
       return;
@@ -88,7 +88,7 @@ bool Relink::conflict(Node const& first, Node const& second) const {
   return false;
 }
 
-/// Must the second one wait for the end of the first? That holds for what a policy wants, too.
+/// True if the second task must wait for the end of the first, also if only a policy wants it.
 bool Relink::needed(Node const& first, Node const& second) const {
   return depends(first, second) || m_policy_edges.has(first.id, second.id);
 }
@@ -111,9 +111,9 @@ bool Relink::depends(Node const& first, Node const& second) const {
   return false;
 }
 
-/// One edge more, to a task that cannot start meanwhile.
+/// Adds an edge to a task that cannot start meanwhile.
 void Relink::join(Node& first, Node& second) {
-  // A dependency leads to a task that was submitted later. What leads back is a policy's order.
+  // A dependency leads to a task that was submitted later. An edge that leads back is a policy's.
   if (m_recorder && first.id < second.id)
     m_recorder->edge(first.id, second.id,
                      conflict(first, second) ? EdgeReason::access : EdgeReason::demotion);
@@ -126,9 +126,9 @@ void Relink::join(Node& first, Node& second) {
   if (FailurePtr const failure = m_failures.poisons(first.id)) inherit(*second.task, failure);
 }
 
-/// Those that were complete before they could be copied, and are behind nobody's back only because
-/// of a task that is none of their way any more: the record says it. (Not of those that were
-/// submitted later: on a way to `behind` that leads over an edge of a policy.)
+/// Records edges to `behind` from tasks that were complete before they could be copied, if their
+/// recorded path to `behind` led through `node`, which is no longer between them. (Tasks that were
+/// submitted after `behind` are left out: their path leads over an edge of a policy.)
 void Relink::record_done_before(Node const& node, Node const& behind) {
   if (m_recorder == nullptr) return;
   auto const found = m_recorded_before.find(node.id);
@@ -156,7 +156,7 @@ void Relink::change(Vector<Task*>& ready) {
   find_before();
   find_behind();
 
-  // Both lists are final: what is new in them stays.
+  // Both lists are final, and edges added since stay.
   for (Node* before : m_free_before) {
     std::int32_t gone = 0;
     with_live(*before, [&](Task& first) {
@@ -187,7 +187,7 @@ void Relink::change(Vector<Task*>& ready) {
   for (Task* successor : freed) trigger(*successor, nullptr, ready);
 }
 
-/// Joins those before T to those behind it, where T was the only link.
+/// Joins tasks before T to tasks behind it where T was the only link.
 void Relink::bridge() {
   using Pair = std::pair<Node*, Node*>;
   std::set<Pair> seen;
@@ -216,7 +216,7 @@ void Relink::bridge() {
   }
 }
 
-/// Behind a predecessor that T waits for no more there may be some that it has to wait for.
+/// Adds the edges that T still needs to tasks before a predecessor that it no longer waits for.
 void Relink::find_before() {
   SmallSet<Node> seen;
   seen.insert_all(m_node->before);
@@ -235,7 +235,7 @@ void Relink::find_before() {
   }
 }
 
-/// The same behind a successor.
+/// Adds the edges that T still needs to tasks behind a successor that no longer waits for it.
 void Relink::find_behind() {
   SmallSet<Node> seen;
   seen.insert_all(m_node->behind);
@@ -253,15 +253,16 @@ void Relink::find_behind() {
   }
 }
 
-/// For who comes later: it found T in the place of those before it.
+/// Lets tasks that are submitted later find the tasks before T, as T was in their place in the
+/// table.
 ///
-/// Whatever T's own access has put aside in the table (what it covers, the group before its own,
-/// and those whose place it has, or some other one behind it, since they are `followed`) conflicts
-/// with T or is before something that does, so it is before T; and so it is among those that are
-/// copied here, or complete. The others that are copied have their place in the table as well;
-/// being found twice is harmless.
+/// T's own access has displaced accesses in the table: what it covers, the group before its own,
+/// and accesses whose place it has (or another one behind it, since they are `followed`). Each of
+/// these conflicts with T, or is before one that does, so it is before T. So its task is among
+/// those copied here, or complete. The other copied tasks still have their place in the table; to
+/// be found twice is harmless.
 ///
-/// Who has noted that T is behind it does not rely on that any more.
+/// An access that has noted T as behind it does not rely on that any more.
 void Relink::enter_before(SmallSet<AreaEntry> const& areas) {
   areas.for_each([&](AreaEntry* entry) {
     for (AreaEntry::Loose& loose : entry->loose)

@@ -26,32 +26,35 @@ class Recorder;
 struct Region;
 class TaskSlab;
 
-/// A pending task T gives up accesses: the edges around it become what they would be, had it never
-/// had them.
+/// Changes the edges around a pending task T that gives up accesses, to what they would be if it
+/// had never had them.
 ///
-/// Unlike one that runs, T may have unfinished predecessors. So three things are lost with an edge
-/// that ends at T or begins there: that T waits for somebody it still conflicts with, behind the
-/// one that it does not; that somebody behind T waits for T; and that somebody behind T waits for
-/// somebody before it, when their only path led through T.
+/// Unlike a running task, T may have unfinished predecessors. So three orders may be lost with an
+/// edge that ends or begins at T:
+/// - T waits for a task that it still conflicts with, through a predecessor that it need not wait
+///   for.
+/// - A task behind T that still conflicts with T waits for it, through a successor that need not.
+/// - A task behind T waits for one before T, if their only path led through T.
 ///
 /// INVARIANT. Let A be before T, and B behind it, in the order that the edges of the region make.
-/// Afterwards there is a path between any two of A, T and B that must be ordered (a conflict, or
-/// another reason), or the first of them is complete. For T and those around it the argument is
-/// that of a running task, in both directions: the first one on each path that T still conflicts
-/// with gets an edge. For A and B: all pairs (A, B) on the two sides of a cut are looked at, from
-/// the inside to the outside, and no further where the pair gets an edge, as that is a path for all
-/// pairs beyond.
+/// Afterwards there is a path between any two of A, T and B that must be ordered (by a conflict, or
+/// for another reason), or the first of them is complete. For T and the tasks around it the
+/// argument is that for a running task, in both directions: on each path the first task that T
+/// still conflicts with gets an edge. For A and B, all pairs (A, B) on the two sides of a cut are
+/// checked, from the inside to the outside. The search goes no further where a pair gets an edge,
+/// as that is a path for all pairs beyond.
 ///
-/// INVARIANT (nobody slips through). The lock of the region is held, so no task of it is submitted,
-/// none demotes, and no edge within it is added; and T is held back, so none behind it can start:
-/// adding 1 to their counts is safe. Those before T may run, and be complete and reused, at any
-/// time. So all that is needed of a task is copied first, under its own lock, while it is live; an
-/// edge from it is added under that lock, too, if it is still live, and else there is nothing to
-/// wait for but its failure. One that was complete before it was copied has not failed: while there
-/// is a failure that `wait` has not reported, the whole is refused before anything has changed.
+/// INVARIANT (no task is missed). The lock of the region is held, so no task is submitted to it,
+/// none of its tasks demotes, and no edge within it is added. T is held back, so no task behind it
+/// can start, and adding 1 to their counts is safe. Tasks before T may run, and be complete and
+/// reused, at any time. So all that is needed of a task is copied first, under its own lock, while
+/// it is live. An edge from it is added under that lock, too, if it is still live. If it is not,
+/// there is nothing to wait for, and only its failure is handed on. A task that was complete before
+/// it was copied has not failed: while there is a failure that `wait` has not reported, the whole
+/// demotion is refused before anything has changed.
 ///
-/// The table knows those before T no more where T has taken their place. So they become loose
-/// accesses there, as T itself does: see `enter_before`.
+/// Where T has taken the place of tasks before it, the table does not know them any more. So they
+/// become loose accesses there, as T itself does: see `enter_before`.
 class Relink {
  public:
   Relink(TaskSlab& slab, FailureLog const& failures, std::deque<TagRule> const& rules,
@@ -62,15 +65,16 @@ class Relink {
         m_policy_edges(policy_edges),
         m_recorder(recorder) {}
 
-  /// Copies what the tasks of the region have and how they are linked. False when a task has
-  /// failed, and perhaps T has to be cancelled: too late.
+  /// Copies the accesses and the edges of the region's tasks. False when a task has failed, as T
+  /// may have to be cancelled: then it is too late.
   [[nodiscard]] bool look(Task& task);
-  /// The newest task that was copied.
+  /// Returns the newest task that was copied.
   [[nodiscard]] TaskId newest() const { return m_newest; }
-  /// T has demoted. `ready` gets those that wait for nothing else; T itself is to be let go later.
+  /// Called when T has demoted. `ready` gets the tasks that wait for nothing else. T itself is
+  /// released later.
   void change(Vector<Task*>& ready);
-  /// Enters those before T as loose accesses to these areas, which T has given up or changed, and
-  /// to all that overlap them.
+  /// Enters the tasks before T as loose accesses to these areas: those that T has given up or
+  /// changed, and all that overlap them.
   void enter_before(SmallSet<AreaEntry> const& areas);
   /// Calls `f(task)` for each task that was live when it was copied, under its lock, if it still
   /// is.
@@ -122,8 +126,8 @@ class Relink {
   std::unordered_map<Task*, Node*> m_node_of;
   Node* m_node = nullptr;  ///< T's
   TaskId m_newest = 0;
-  Vector<Node*> m_free_before;  ///< predecessors of T that it has to wait for no more
-  Vector<Node*> m_free_behind;  ///< successors that have to wait for T no more
+  Vector<Node*> m_free_before;  ///< predecessors that T no longer has to wait for
+  Vector<Node*> m_free_behind;  ///< successors that no longer have to wait for T
   std::unordered_map<TaskId, Vector<TaskId>> m_recorded_before;
 };
 

@@ -13,12 +13,13 @@
 #include <exception>
 #include <memory>
 
-/// Sections, from the begin of their bodies to the end of their parts.
+/// Runs sections, from the beginning of their bodies to the end of their parts.
 namespace trellis::Impl {
 
 namespace {
 
-/// What advice throws ends the program: there is nobody to tell.
+/// Calls an advice. An exception that it throws ends the program, as there is no caller to handle
+/// it.
 template <class F>
 auto ask(F&& f) noexcept {
   return f();
@@ -51,7 +52,7 @@ struct Sections::Open {
   Open(Open const&) = delete;
   Open& operator=(Open const&) = delete;
   ~Open() { t_innermost = outer; }
-  /// While it collects parts.
+  /// Returns the section of this frame, if it collects parts; else null.
   static Open* of(Frame const& frame) {
     Open* const top = t_innermost;
     return top != nullptr && &top->frame == &frame && top->collects ? top : nullptr;
@@ -66,13 +67,13 @@ struct Sections::Open {
   Open* const outer;
   bool collects = false;
   TaskId released = 0;                             ///< parts up to this one are not held
-  SectionPolicy policy = SectionPolicy::parallel;  ///< of the last phase
-  // Of a phase that is run here, part after part:
+  SectionPolicy policy = SectionPolicy::parallel;  ///< that of the last phase
+  // For a phase that is run here, part after part:
   Vector<LiveAccess> rest{};
   std::size_t next = 0;  ///< those before it have been started
 };
 
-/// Of any graph: a section may wait for one of another graph.
+/// Looks at frames of all graphs, as a section may wait for one of another graph.
 int Sections::depth_here() {
   for (Frame const* frame = Frame::top; frame != nullptr; frame = frame->outer) {
     if (frame->what == Frame::What::destroys) continue;  // its task may be over
@@ -85,7 +86,8 @@ int Sections::depth_here() {
 void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
                    FunctionRef<void()> body) {
   Open section(*this, *Frame::of(m_kernel), self, running, depth, m_orchestrator.current());
-  /// The advice hears of the end whatever happens, and what is held back for it is let go.
+  /// Tells the advice of the beginning, and on every exit of the end. Tasks that are held back for
+  /// it are released then.
   struct Hooks {
     Sections& sections;
     Open& section;
@@ -115,7 +117,7 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
     try {
       m_waiting.wait_for_parts(self, running, &section.frame);
     } catch (PartFailed const&) {
-      // The part has left its failure; the body's own is the first.
+      // The part has left its failure; the body's own failure comes first.
     }
     throw;
   }
@@ -130,7 +132,8 @@ bool Sections::end_phase(Frame& frame) {
   return true;
 }
 
-/// What waits may wait for any part of the sections that this thread is in, of whatever graph.
+/// Starts the parts that are left in all sections that this thread is in, of any graph: what waits
+/// here may wait for any of them.
 void Sections::start_rests() {
   for (Open* each = t_innermost; each != nullptr; each = each->outer)
     if (each->next < each->rest.size()) each->sections.start_rest(*each);
@@ -161,7 +164,7 @@ void Sections::start(Open& section, Vector<LiveAccess> const& parts) {
 
 namespace {
 
-/// Of all of them, if they have one.
+/// Returns the kind that all these parts share, or none.
 TaskKind kind_of(Vector<LiveAccess> const& parts) {
   TaskKind kind;
   for (LiveAccess const part : parts) {
@@ -174,7 +177,7 @@ TaskKind kind_of(Vector<LiveAccess> const& parts) {
 
 }  // namespace
 
-/// Asks the advice, without any lock, and starts what is held, or runs it here.
+/// Asks the advice, without any lock, and starts the held parts, or runs them here.
 void Sections::run_held(Open& section) {
   Vector<LiveAccess> parts = take_held(section);
   if (parts.empty()) return;
@@ -192,8 +195,9 @@ void Sections::run_phase(Open& section) {
   m_waiting.wait_for_started_parts(section.self, section.running, &section.frame);
 }
 
-/// A part that cannot run here and now is started, and so are those behind it: it might wait for
-/// one of these. The same happens when a part waits that runs here, see `let_go`.
+/// Runs the parts here, one after the other. A part that cannot run here and now is started, and so
+/// are those behind it, as it might wait for one of them. They are also started when a part that
+/// runs here waits, see `let_go`.
 void Sections::run_serially(Open& section, Vector<LiveAccess>&& parts) {
   Seat& seat = section.frame.seat;
   section.rest = std::move(parts);
@@ -231,8 +235,8 @@ void Sections::join(TaskHandle const& section) {
   try {
     m_waiting.wait_for_section(section, gate);
   } catch (...) {
-    // It cannot be waited for, and has not begun. It must not run later, when what its body refers
-    // to may be gone.
+    // The section cannot be waited for, and has not begun. It must not run later, when the data
+    // that its body refers to may be gone.
     m_cancellation.ask(section);
     gate.open(m_kernel.own_seat());
     throw;
@@ -247,7 +251,7 @@ void Sections::Gate::open(Seat& seat) {
   if (!ready.empty()) m_kernel.make_ready(*ready.front(), &seat);
 }
 
-/// Memory order: acquire, as the last decrement of any count; see Task.
+/// Memory order: it acquires, as the last decrement of any count does; see Task.
 bool Sections::Gate::open_if_last() {
   std::int32_t expected = 1;
   if (!m_is_closed || !m_section.task->unfinished.compare_exchange_strong(

@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <string>
 
-/// Other numbers of threads for a graph that is idle.
+/// Changes the numbers of threads of an idle graph.
 namespace trellis::Impl {
 
-/// For how many workers there are seats. Their number does not change: policies, indices of
-/// workers and the rows of traces are made for it.
+/// Returns the number of workers for which there are seats. It does not change: policies, indices
+/// of workers and the rows of traces are made for it.
 int Engine::most_workers(TaskGraphOptions const& options) {
   std::int64_t const all = std::int64_t{*options.workers} * *options.threads_per_worker;
   std::int64_t const wanted = std::max<std::int64_t>(all, cores_of_process());
@@ -53,7 +53,7 @@ void Engine::set_threads(int workers, int threads_per_worker) {
                        " workers; make it with more threads");
   require_idle(workers, threads_per_worker);
   if (workers == *m_options.workers && threads_per_worker == *m_options.threads_per_worker) return;
-  // Functors that are still kept may have destructors that submit tasks.
+  // Functors that are still kept may submit tasks in their destructors.
   m_destructors.drain();
   m_workers.set_threads(workers, threads_per_worker);
   m_options.workers = workers;

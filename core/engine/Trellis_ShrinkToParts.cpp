@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-/// The accesses of a task that shrink with its parts'.
+/// Shrinks the accesses of a task with those of its parts.
 namespace trellis::Impl {
 
 namespace {
@@ -26,7 +26,7 @@ bool has_declared(Task const& owner, TaskAccess const& access, Manner const& man
   return false;
 }
 
-/// An area of the parts' region, for the owner's.
+/// Describes an area of the parts' region for the owner's region.
 void describe_entry(void const* subject, ResourceInfo& info) {
   AreaEntry const& entry = *static_cast<AreaEntry const*>(subject);
   info.label = entry.resource->label;
@@ -36,7 +36,7 @@ constexpr SubjectOps entry_ops{&describe_entry};
 
 }  // namespace
 
-/// Both regions are locked.
+/// The caller holds the locks of both regions.
 void Demotions::count_part(Region& region, Task const& part) {
   region.shrinking->count(part, [&](TaskAccess const& access) {
     return has_declared(*region.owner, access, part.manner(access));
@@ -58,7 +58,7 @@ void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
     return;
   }
   {
-    // A part of it has failed: what that should have done is not known any more.
+    // If a part of it has failed, what that part should have done is not known any more.
     std::lock_guard const lock(task.lock);
     if (task.failure != nullptr) return;
   }
@@ -66,7 +66,7 @@ void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
   if (region.has_completions) refuse_completions();
   if (!region.shrinks) {
     region.shrinking = std::make_unique<Shrinking>();
-    region.shrinks = true;  // before any part is looked at
+    region.shrinks = true;  // before any part is read
     for (LiveAccess const part : region.parts) {
       std::lock_guard const stays_live(part.task->lock);
       if (part.task->live_id.load(std::memory_order_relaxed) == part.id)
@@ -76,7 +76,7 @@ void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
   keep_needs(region, demotion);
 }
 
-/// The demotion leaves what the unfinished parts need. What stays as it is keeps its place.
+/// Plans to keep what the unfinished parts need. An access that does not change keeps its place.
 void Demotions::keep_needs(Region& region, Demotion& demotion) {
   Region& outer = region_of(*region.owner);
   Vector<Shrinking::Need*> needs;
@@ -116,8 +116,8 @@ void Demotions::keep_needs(Region& region, Demotion& demotion) {
   demotion.replace([&](std::size_t k) { return stays[k]; }, added);
 }
 
-/// Gives up what parts needed that have ended, where all needs that are left have accesses of the
-/// owner's. So these need not be looked for one by one: a task may have thousands of parts.
+/// Gives up what ended parts needed, where the owner has an access for each need that is left. So
+/// these needs are not searched one by one, as a task may have thousands of parts.
 void Demotions::give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion) {
   auto const is_gone = [&](Demotion::Kept const& mine) {
     return std::any_of(gone.begin(), gone.end(), [&](Shrinking::Need const& need) {
@@ -143,8 +143,8 @@ void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
     Vector<Shrinking::Need> const gone = region.shrinking->part_over(part);
     if (gone.empty()) return;
     {
-      // No other task may see what a part has not done: from here on the owner has failed, and
-      // keeps what it has until it is complete.
+      // No other task may see data that a failed part has not written. So once the owner has
+      // failed, it keeps what it has until it is complete.
       std::lock_guard const lock(owner.lock);
       if (owner.failure != nullptr) return;
     }

@@ -15,16 +15,16 @@
 
 namespace trellis::Impl {
 
-/// What the unfinished parts of a task need of what the task has declared: its accesses are to be
-/// these, and no more. Guarded by the lock of the parts' region.
+/// Counts which of a task's declared accesses its unfinished parts need; the task keeps only these.
+/// The lock of the parts' region guards it.
 ///
-/// INVARIANT. A part that is not complete, and was submitted before or after the task began to
-/// shrink, is counted here. Those before are found in `Region::parts`: who is live under its own
-/// lock is counted, and `Region::shrinks` has been set before that lock is taken. The thread that
-/// completes a part takes that lock when the part stops being live, and looks at `shrinks`
-/// afterwards; so if the part was counted, it sees the flag, and takes the part off the count. One
-/// that was not counted is not found here. A part that is submitted later is counted under the lock
-/// of the region before it can start. And a part is taken off before it is counted out of
+/// INVARIANT. Each part that is not complete is counted here, whether it was submitted before or
+/// after the task began to shrink. Earlier parts are found in `Region::parts`. A part that is live
+/// under its own lock is counted, and `Region::shrinks` has been set before that lock is taken. The
+/// thread that completes a part takes that lock when the part stops being live, and reads `shrinks`
+/// afterwards. So if the part was counted, that thread sees the flag, and takes the part off the
+/// count. A part that was not counted is not found here. A later part is counted under the lock of
+/// the region before it can start. Each part is taken off here before it is counted out of
 /// `Region::open`, so the owner is not complete.
 class Shrinking {
  public:
@@ -34,12 +34,12 @@ class Shrinking {
     AreaEntry* of_owner;  ///< in the owner's region; null: not looked up yet
     Mode mode;
     StatePtr state;
-    std::uint32_t parts;  ///< that need it
+    std::uint32_t parts;  ///< number of parts that need it
     [[nodiscard]] Manner manner() const { return {mode, state.get()}; }
   };
 
-  /// Counts a part; `declared(access)` says whether the owner has declared that access (else its
-  /// body made it itself).
+  /// Counts a part. `declared(access)` returns whether the owner has declared that access; if not,
+  /// its body made the area itself.
   template <class F>
   void count(Task const& part, F&& declared) {
     Vector<Key> keys;
@@ -59,7 +59,7 @@ class Shrinking {
     });
     m_of_part.insert_or_assign(part.id, std::move(keys));
   }
-  /// A part is complete. Returns what is needed no more.
+  /// Called when a part is complete. Returns the needs that have ended.
   [[nodiscard]] Vector<Need> part_over(TaskId part) {
     Vector<Need> gone;
     auto const found = m_of_part.find(part);
@@ -77,7 +77,8 @@ class Shrinking {
     m_of_part.erase(found);
     return gone;
   }
-  /// Has the owner an access for each need? Else it has one that covers it.
+  /// True if the owner has an access for exactly each need. If not, it has some that cover the
+  /// needs.
   [[nodiscard]] bool are_placed() const { return m_not_placed == 0; }
   void place(Need& need, AreaEntry& of_owner) {
     m_not_placed -= need.of_owner == nullptr;
@@ -97,7 +98,7 @@ class Shrinking {
   };
   HashMap<AreaEntry*, Vector<Need>> m_needs;
   HashMap<TaskId, Vector<Key>> m_of_part;
-  std::size_t m_not_placed = 0;  ///< needs
+  std::size_t m_not_placed = 0;  ///< number of needs
 };
 
 }  // namespace trellis::Impl

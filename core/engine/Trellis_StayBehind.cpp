@@ -7,34 +7,35 @@
 #include <cstdint>
 #include <utility>
 
-/// Workers that let a thread that submits get ahead.
+/// The back-off of workers that have caught up with a thread that submits short tasks.
 ///
-/// Workers that have caught up with a thread that submits short tasks make all slow: each task's
-/// lines, the queue's, and those that say who looks for a task, then go from one core to another
-/// and back several times, and the thread that submits waits for each of them. On 16 cores an empty
-/// task took three to six times as long with 16 workers as with two. So they stay behind: until that
-/// thread is some tasks ahead, or does something else, and not for long. What has to be shown first
-/// is that tasks are submitted faster than one in a microsecond, as seen by this seat since it last
-/// asked; slower tasks cost nobody much.
+/// Such workers slow all threads down. The cache lines of each task, of the queue, and of the
+/// counts of searching threads then go back and forth between cores several times, and the
+/// submitter waits for each of them. On 16 cores an empty task took three to six times as long with
+/// 16 workers as with two. So workers back off until the submitter is some tasks ahead, or does
+/// something else, and not for long. They do so only if tasks come faster than one in a
+/// microsecond, as seen by this seat since it last checked; slower tasks lose little.
 ///
-/// A worker asks every 64 tasks, and when it has found nothing to do. In the second case it counts
-/// among those that search, so nobody is woken in its place, and it stays only as long as the
-/// thread that submits has the permit of one that does (`Workers::somebody_submits`), or, beside a
-/// single worker, a core of its own. (Such a worker would otherwise go to sleep and be woken every
-/// few tasks, and to wake it takes as long as to submit fifty.) Parts are no news in either case:
-/// whoever submits them may wait for them. Many that have nothing to do have one `Lookout`, and ask
-/// nothing themselves but how long it has been.
+/// A worker checks every 64 tasks, and when it has found nothing to do. In the second case it
+/// counts as searching, so no other thread is woken in its place. So it backs off only as long as
+/// the submitter has a lent permit (`Workers::somebody_submits`), or, beside a single worker, a
+/// core of its own. (The worker would otherwise go to sleep and be woken every few tasks, and to
+/// wake it takes as long as to submit fifty.) Parts do not count as submissions in either case, as
+/// the thread that submits them may wait for them. Many idle workers share one `Lookout`, and
+/// themselves check only how long it has been.
 ///
-/// Each look at how far that thread is takes a line away from it, and its next atomic operation
-/// waits until it has the line back. So there is one in 8 us. Whether it still submits, and whether
-/// anybody sleeps, is in lines that change seldom: those are looked at all the time.
+/// Each look at the submitter's progress takes a cache line away from it, and its next atomic
+/// operation waits until it has the line back. So there is one such look in 8 us. Lines that change
+/// seldom tell whether it still submits, and whether a thread sleeps; those are read all the time.
 ///
-/// What is ready meanwhile waits: for some 50 us at most, and after the last submission until two
-/// looks have passed, or the thread that submits waits. So nobody stays where enough tasks are in
-/// flight, as they may depend on each other: 32 for each worker, but not fewer than 64, nor more
-/// than 256. (What is left when that thread waits has to be run then.) Nor where a thread sleeps
-/// until something is done, where somebody has to be asked (a device, a function), where a worker
-/// has to stop, or, with nothing to do, where threads have no core each.
+/// Ready tasks wait meanwhile: for some 50 us at most, and after the last submission until two
+/// looks have passed, or the submitter waits. So no worker backs off in these cases:
+/// - Enough tasks are in flight, as they may depend on each other: 32 for each worker, but not
+///   fewer than 64, nor more than 256. (What is left when the submitter waits has to be run then.)
+/// - A thread sleeps until something is done.
+/// - A device or a function has to be polled.
+/// - The worker has to stop.
+/// - The worker has nothing to do, and threads have no core each.
 namespace trellis::Impl {
 
 namespace {
@@ -51,7 +52,7 @@ inline bool Engine::enough_in_flight() const {
   return in_flight() >= static_cast<std::uint64_t>(std::clamp(32 * m_workers.permits(), 64, 256));
 }
 
-/// Have tasks come fast since this seat last asked? False as long as they are few.
+/// True if tasks have come fast since this seat last checked. False as long as they are few.
 bool Engine::come_fast(Seat& seat, std::chrono::steady_clock::time_point now) const {
   std::uint64_t const seen = m_submission.submitted();
   auto const count = static_cast<std::int64_t>(seen - seat.seen_submitted);

@@ -5,8 +5,8 @@
 
 namespace trellis {
 
-// A body runs on a seat, which belongs to one thread at a time and has a number of its own in its
-// graph. A serial graph has no seats for the threads that submit; its bodies run one at a time.
+// A body runs on a seat, which belongs to one thread at a time and has a unique number in its
+// graph. A serial graph has no seats for the threads that submit, but its bodies run one at a time.
 int this_worker::index() {
   Impl::Frame const* const frame = Impl::Frame::top;
   if (frame == nullptr || frame->what != Impl::Frame::What::runs)

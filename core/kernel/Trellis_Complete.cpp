@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-/// A task is completed, and releases those that come after it.
+/// Completes tasks, and releases those that come after them.
 namespace trellis::Impl {
 
 inline void Engine::give_back(Task& task, Seat& seat) {
@@ -22,12 +22,12 @@ inline void Engine::give_back(Task& task, Seat& seat) {
   if (++seat.cells.count >= 32) idle(seat);
 }
 
-/// Tells the log of failures and the task's future; not the tasks that come after it.
+/// Notes the failure in the log and in the task's future, but not in the tasks that come after it.
 void Engine::tell_failure(Task& task, TaskState state, FailurePtr const& failure) {
   std::string text = short_text;
   try {
     text = text_of(task, m_lock);
-  } catch (std::bad_alloc const&) {  // then without its name
+  } catch (std::bad_alloc const&) {  // then the log lacks its name
   }
   bool const is_of_part = state == TaskState::failed && failure->origin != task.id;
   FailurePtr const own = is_of_part ? of_part(failure) : failure;
@@ -46,8 +46,8 @@ void Engine::hand_on_failure(Task& task, Seat& seat, FailurePtr const& failure) 
   seat.spared.clear();
 }
 
-/// A task that ends: its body goes, its `live_id` says that it is complete, and its cell is free
-/// for another one.
+/// Ends a task: destroys its body, marks it as complete in `live_id`, and frees its cell for
+/// another one.
 class Engine::TaskEnds {
  public:
   TaskEnds(Engine& engine, Task& task, Seat& seat) : m_engine(engine), m_task(task), m_seat(seat) {}
@@ -55,7 +55,7 @@ class Engine::TaskEnds {
   void tell(TaskState state, FailurePtr const& failure) {
     m_engine.tell_failure(m_task, state, failure);
   }
-  /// Above a task that waits, no thread would destroy what is kept before that task is over.
+  /// Above a task that waits, no kept bodies would be destroyed before that task is over.
   [[gnu::always_inline]] void end_body(FailurePtr const& failure) {
     m_keeps_body = m_task.keeps_body && failure == nullptr && !m_task.is_split &&
                    (m_task.runs_on_device() || Frame::top == nullptr);
@@ -106,13 +106,14 @@ class Engine::TaskEnds {
   bool m_has_waiter = false;
 };
 
-/// One task, or one run of a recorded one.
+/// Completes one task, or one run of a recorded one.
 Task* Engine::finish_one(Task& task, Seat& seat, TaskState state, int row) {
   if (task.is_recorded()) return m_plans.finish_run(task, seat, state, row);
   return Impl::finish(*this, task, seat, state, row, TaskEnds(*this, task, seat));
 }
 
-/// A part, and what it is a part of, if nothing else of that is left. (A loop, as tasks nest deep.)
+/// Completes a part, and the task that it is a part of if nothing else of that is left. (This is a
+/// loop, as tasks nest deep.)
 Task* Engine::finish_part(Task& first, Seat& seat, TaskState state, int row) {
   Task* next = nullptr;
   // Returns the region whose last task this was; null where it is of none, or others are left.
@@ -163,7 +164,7 @@ Task* Kernel::hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& se
   return ready.empty() ? nullptr : give_to_policy(ready, seat);
 }
 
-/// All these tasks are ready and have their exclusive areas. Some of them go elsewhere than to the
+/// Hands over tasks that are ready and have their exclusive areas. Some of them do not go to the
 /// policy.
 Task* Engine::hand_over_each(Vector<Task*>& ready, Seat& seat) {
   std::size_t const count = ready.size();
@@ -190,7 +191,7 @@ Task* Engine::hand_over_each(Vector<Task*>& ready, Seat& seat) {
   Task* next = nullptr;
   if (!ready.empty()) next = give_to_policy(ready, seat);
   if (any_held) m_fusion.tell();
-  // Now the others can be found, and `ready` may be used again.
+  // Now other threads can find the rest, and `ready` may be used again.
   if (!to_launch.empty()) {
     m_device_tasks.order_launches(to_launch);
     for (Task* task : to_launch) m_device_tasks.launch(*task, seat);

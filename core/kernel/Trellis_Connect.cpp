@@ -10,13 +10,13 @@
 #include <cassert>
 #include <utility>
 
-/// What orders a task that is being submitted: the entries of its accesses, and the edges that lead
-/// to it.
+/// Orders a task that is being submitted: finds the entries of its accesses, and adds the edges
+/// that lead to it.
 namespace trellis::Impl {
 
 namespace {
 
-/// Access `k` of a task that is being submitted is to this entry.
+/// Notes that access `k` of a task that is being submitted is to this entry.
 inline void take_entry(FoundEntries& found, std::size_t k, AccessRequest const& request,
                        AreaEntry& entry) {
   found.of[k] = &entry;
@@ -29,7 +29,8 @@ inline void take_entry(FoundEntries& found, std::size_t k, AccessRequest const& 
   if (mode == Mode::exclusive || request.state != nullptr) found.is_special = true;
 }
 
-/// What is asked for more of the accesses of a part, and where a look-up misses the caches.
+/// Finds the entries for a part, with its additional checks, or with prefetches where look-ups miss
+/// the caches.
 [[gnu::noinline]] void find_parts_or_far(TaskSpec const& spec, Region& region, TaskId last,
                                          FoundEntries& found) {
   AccessTable& table = region.table;
@@ -60,8 +61,8 @@ inline void take_entry(FoundEntries& found, std::size_t k, AccessRequest const& 
   }
 }
 
-/// A few tasks that another one has been ordered after: several of its accesses often lead to the
-/// same ones, and each time that one is asked it is locked.
+/// A few tasks that another one has been ordered after. Several of its accesses often lead to the
+/// same ones, and each check of one locks it.
 class FewIds {
  public:
   [[nodiscard]] bool contains(TaskId id) const {
@@ -83,8 +84,8 @@ class FewIds {
 /// Makes `task` wait for another one, if that is not done. `on_device`: `task` runs on a device.
 ///
 /// Memory order: that the other is done is read with acquire order or under its lock, so `task`,
-/// published after this, happens after the other's body. Else the edge's decrement of `unfinished`
-/// orders the two.
+/// published after this, happens after the other's body. If the other is not done, the edge's
+/// decrement of `unfinished` orders the two.
 [[gnu::always_inline]] inline bool make_wait(LiveAccess before, Task& task, bool on_device,
                                              AsyncStreams& streams, std::int32_t& edges) {
   Task& other = *before.task;
@@ -106,7 +107,8 @@ class FewIds {
 
 }  // namespace
 
-/// The entries of the accesses, made where they are new. `last`: id of the newest task.
+/// Finds the entries of the accesses, and makes new ones where needed. `last`: id of the newest
+/// task.
 void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
                               FoundEntries& found) {
   AccessTable& table = region.table;
@@ -128,15 +130,15 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
         table.check_symmetric(*found.of[k], spec.accesses[k]);
 }
 
-/// For a graph that records, or a task with states or exclusive accesses: these are noted before
-/// the accesses are entered.
+/// Connects a task in a graph that records, or a task with states or exclusive accesses. These are
+/// noted before the accesses are entered.
 void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
                                FoundEntries const& found, std::int32_t& edges) {
-  FewIds awaited, done;  // the record need not have each of them twice
+  FewIds awaited, done;  // the record needs each of them only once
   Heard heard;           // of the access that is entered
   auto const after_access = [&](LiveAccess before) {
-    // The record gets each edge from a task that has demoted, whatever else there is between the
-    // two.
+    // The record gets each edge from a task that has demoted, whatever other order there is between
+    // the two.
     if (before.task == nullptr) return order_after(before, task, EdgeReason::access, edges);
     if (heard.has_ended(before.id)) return false;
     if (awaited.contains(before.id)) return true;
@@ -163,7 +165,7 @@ void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
     task.access(k).generation = task.access(k).entry->generation;
 }
 
-/// In a graph that does not record, of a task that is not special.
+/// Connects the accesses of a task that is not special, in a graph that does not record.
 void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& region,
                                   FoundEntries const& found, std::int32_t& edges) {
   FewIds awaited;
@@ -195,8 +197,8 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
       heard = AccessTable::heard(*entry, request);
     }
     region.table.enter(*entry, request.mode, task, task.id, order_once);
-    // Most find a task in flight to come after, which says that the allocation is the one that it
-    // was.
+    // Most accesses find a task in flight to come after, which shows that the allocation is still
+    // the same.
     if (!any_live && !any_failed) region.table.check_label(*entry, request, task.id);
   }
 }
@@ -206,7 +208,8 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
 std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& region,
                                  FoundEntries const* found, Seat* seat) {
   std::int32_t edges = 0;
-  // Before there is any edge: a demotion in another region looks at it without this lock.
+  // This is set before there is any edge, as a demotion in another region reads it without this
+  // lock.
   for (TaskHandle const& before : spec.after) task.need_extras().after.push_back(before.id);
   if (found != nullptr) {
     if (m_recorder != nullptr || found->is_special) [[unlikely]]
@@ -232,8 +235,8 @@ std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& regio
   return edges;
 }
 
-/// By synchronizing tasks. The record also gets the edges from those that are done: the dependency
-/// graph knows nothing of time.
+/// Adds the edges by synchronizing tasks. The record also gets the edges from tasks that are done,
+/// as the dependency graph does not depend on timing.
 void Submission::synchronize(Task& task, Region& region, std::int32_t& edges) {
   order_by_barrier(
       task, task.id, region,
@@ -259,15 +262,15 @@ void Submission::synchronize(Task& task, Region& region, std::int32_t& edges) {
   if (m_recorder && !task.marks.synchronizing) region.recorded.push_back(task.id);
 }
 
-/// False when there is no task to wait for: it has demoted what the two had in common, and only the
-/// record knows it.
+/// Records an edge. False when there is no task to wait for: it has demoted what the two had in
+/// common, and only the record knows it.
 bool Submission::record_edge(LiveAccess before, Task const& task, EdgeReason reason) {
   m_recorder->edge(before.id, task.id, reason, before.task == nullptr);
   return before.task != nullptr;
 }
 
-/// Makes `task` wait for another one. False when that is done and no task need be ordered after it
-/// any more.
+/// Makes `task` wait for another one. False when that one is done and no task need be ordered after
+/// it any more.
 bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges,
                              Heard const& heard) {
   bool const has_id = !Provisional::is(before.id);
@@ -278,7 +281,7 @@ bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason, s
          inherit_from(before.id, task, heard);
 }
 
-/// Has this task, which is done, failed? Then what comes after it has, too.
+/// True if this task, which is done, has failed. Then `task` gets its failure.
 bool Submission::inherit_from(TaskId before, Task& task, Heard const& heard) {
   if (!m_failures.any()) return false;
   FailurePtr const failure = m_failures.poisons(before, before < heard.unknown_before);

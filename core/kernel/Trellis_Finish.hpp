@@ -9,19 +9,19 @@
 
 namespace trellis::Impl {
 
-/// The order in which a task is completed, or a run of a recorded one. What differs between the two
-/// is the `Life`: a task ends and gives back its cell, a recorded one is set up for its next run.
+/// Completes a task, or a run of a recorded one, in this order. The two differ in the `Life`: a
+/// task ends and gives back its cell, a recorded one is set up for its next run.
 ///
-/// - The failure is told before the task can be found complete, so that a thread that has waited
+/// - The failure is noted before the task can be found complete, so that a thread that has waited
 ///   for it finds the failure.
-/// - The body goes before the successors may run: what it holds may be what they wait for.
+/// - The body is destroyed before the successors may run, as they may wait for what it holds.
 /// - `end_life` is the end for other threads, see the invariants of Task and PlanState. Exclusive
-///   areas are given up with it, which makes tasks ready that have waited for these: the first ones
-///   in `seat.ready`.
-/// - `release` takes the task's edges off the counts of its successors. A recorded task may be in
-///   its next run from there on, or its plan over.
-/// - `hand_over` gives what is ready now to the policy. What is left to do after that delays no
-///   other task.
+///   areas are given up with it, which makes tasks ready that have waited for these. They are the
+///   first ones in `seat.ready`.
+/// - `release` takes the task's edges off the counts of its successors. From there on a recorded
+///   task may be in its next run, or the replay may be over.
+/// - `hand_over` gives the tasks that are ready now to the policy. Work after that delays no other
+///   task.
 ///
 /// Returns the task to run next, if the policy keeps one here.
 template <class Life>

@@ -31,7 +31,7 @@ class Few {
   Vector<T> m_many;
 };
 
-/// What `Submission::find_entries` finds for a task that is about to be made.
+/// The entries that `Submission::find_entries` finds for a task that is about to be made.
 struct FoundEntries {
   explicit FoundEntries(std::size_t accesses) : of(accesses) {}
 

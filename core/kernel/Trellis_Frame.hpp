@@ -28,7 +28,7 @@ struct Frame {
         quiet_locks(std::exchange(t_quiet_locks, 0)) {
     top = this;
     if (recording != nullptr)
-      PlanRecording::top = nullptr;  // what this task submits is not what that thread records
+      PlanRecording::top = nullptr;  // the tasks that this one submits are not recorded
   }
   Frame(Frame const&) = delete;
   Frame& operator=(Frame const&) = delete;
@@ -38,22 +38,23 @@ struct Frame {
     if (recording != nullptr) PlanRecording::top = recording;
   }
 
-  /// The innermost frame of this graph on the calling thread, or null.
+  /// Returns the innermost frame of this graph on the calling thread, or null.
   static Frame* of(Kernel const& kernel) {
     Frame* frame = top;
     while (frame != nullptr && &frame->kernel != &kernel) frame = frame->outer;
     return frame;
   }
 
-  /// The innermost frame of a task's graph, whether that is there or not.
+  /// Returns the innermost frame of a task's graph, which need not exist any more.
   static Frame* of(TaskHandle const& task) noexcept {
     Frame* frame = top;
     while (frame != nullptr && !frame->kernel.is_of(task)) frame = frame->outer;
     return frame;
   }
 
-  /// What cannot be complete before a wait in this frame is over: its own task (unless that is over
-  /// but for a destructor), and above the body of another one that one, too.
+  /// The tasks that cannot be complete before a wait in this frame is over. That is its own task
+  /// (unless only its destructor is left), and for a destructor above the body of another task,
+  /// that one, too.
   struct HeldUp {
     LiveAccess tasks[2];
     int count;
@@ -71,23 +72,23 @@ struct Frame {
     return held;
   }
 
-  /// The innermost task of any graph whose body the calling thread runs.
+  /// Returns the innermost task of any graph whose body the calling thread runs.
   [[nodiscard]] static TaskHandle running() {
     if (top == nullptr) return {};
     return top->kernel.handle_of(&top->task, top->task.id);
   }
 
-  /// Then no wait is allowed.
+  /// No wait is allowed in these.
   [[nodiscard]] bool is_launch() const { return what == What::fuses || what == What::launches; }
 
   Kernel& kernel;
   Seat& seat;
-  Task& task;  ///< which may be complete, while its body is destroyed
+  Task& task;  ///< may be complete while its body is destroyed
   What const what;
   Frame* const outer;
   /// of the thread, when it runs a task of another graph meanwhile
   PlanRecording* const recording;
-  int const quiet_locks;  ///< what the engine must not destroy now, the user may, see Quiet
+  int const quiet_locks;  ///< saved: user code may destroy what the engine must not yet, see Quiet
   static constinit inline thread_local Frame* top = nullptr;
 };
 

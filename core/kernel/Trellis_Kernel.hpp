@@ -26,8 +26,8 @@ struct TaskSpec;
 class Waiting;
 class Warnings;
 
-/// The kernel of a graph as its features see it: what all of them share, and the verbs by which
-/// they move a task on.
+/// The kernel of a graph as its features see it: the data that all of them share, and the verbs by
+/// which they move a task on.
 ///
 /// A task passes five stations. It is admitted, it becomes ready, it runs, it is completed, and it
 /// releases the tasks that come after it. Threads wait for it meanwhile. A feature (parts of a
@@ -47,12 +47,12 @@ class Kernel {
   Kernel(Kernel const&) = delete;
   Kernel& operator=(Kernel const&) = delete;
 
-  // --- What everything of a graph shares.
+  // --- Shared data.
   [[nodiscard]] TaskGraphOptions const& options() const { return m_options; }
-  /// Tasks run one by one, in the order of submission, on the threads that wait for them.
+  /// True if tasks run one by one, in the order of submission, on the threads that wait for them.
   [[nodiscard]] bool is_serial() const { return m_serial; }
   [[nodiscard]] SchedulingPolicy& policy() { return *m_policy; }
-  /// The policy, if it wants to see plans and passes; else null.
+  /// Returns the policy, if it wants to see plans and passes; else null.
   [[nodiscard]] SchedulingPolicy* planner() {
     return m_policy->sees_plans() ? m_policy.get() : nullptr;
   }
@@ -65,9 +65,11 @@ class Kernel {
   [[nodiscard]] Recorder* recorder() { return m_events.recorder(); }
   /// Null: the program has not asked for warnings.
   [[nodiscard]] Warnings* warnings() { return m_warnings.get(); }
-  /// The program knows that a task is complete, so it may look at what the task has left.
+  /// Called when the program knows that a task is complete, so it may look at what the task has
+  /// left.
   void note_look();
-  /// Runs of recorded tasks have ids of their own, as a record or an observer looks at them.
+  /// True if runs of recorded tasks have ids of their own, as a record or an observer looks at
+  /// them.
   [[nodiscard]] bool numbers_runs() const { return m_numbers_runs; }
 
   // --- Handles.
@@ -82,14 +84,15 @@ class Kernel {
   [[nodiscard]] bool is_of(TaskHandle const& task) const {
     return task.control == m_control && task.generation == m_generation;
   }
-  /// What the handle of a collected task stands for, which is submitted if it has not been. Other
-  /// handles are what they are; but a replay of a recorded task's plan may have been collected.
+  /// Returns the handle of the task that a collected task has become, and submits it if need be.
+  /// Other handles are returned as they are; but a collected replay of a recorded task's plan is
+  /// submitted, too.
   TaskHandle resolve(TaskHandle const& handle) {
     return handle.id < TaskHandle::end_of_submitted ? handle : resolve_special(handle);
   }
-  /// Requires a handle that has been resolved. A recorded task is done while no replay of its plan
-  /// is under way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task
-  /// is still the same afterwards, as `live_id` has each value once.
+  /// Requires a handle from `resolve`. A recorded task is done while no replay of its plan is under
+  /// way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task is still
+  /// the same afterwards, as `live_id` has each value once.
   [[nodiscard]] static bool is_done(TaskHandle const& handle) {
     Task const& task = *handle.task;
     if (task.live_id.load(std::memory_order_acquire) != handle.id) return true;
@@ -108,8 +111,8 @@ class Kernel {
   // --- Counts.
   [[nodiscard]] std::uint64_t submitted() const;
   [[nodiscard]] std::uint64_t completed() const { return m_workers.completed(); }
-  /// Completed first: a task submitted and completed between the two readings must not hide one
-  /// that still runs.
+  /// Reads the completed ones first: a task that is submitted and completed between the two reads
+  /// must not hide one that still runs.
   [[nodiscard]] std::uint64_t in_flight() const {
     std::uint64_t const done = completed();
     return submitted() - done;
@@ -117,7 +120,7 @@ class Kernel {
   [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
   // --- Admit.
-  /// Adds a task. May run other tasks first, when too many are in flight. `frame`: the calling
+  /// Adds a task. It may run other tasks first, when too many are in flight. `frame`: the calling
   /// thread's.
   TaskHandle submit(TaskSpec&& spec, Frame* frame);
 
@@ -131,34 +134,35 @@ class Kernel {
     m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
     m_workers.ready_added();
   }
-  /// A ready task, or the first of a batch, goes to the policy, or to its device.
+  /// Gives a ready task, or the first of a batch, to the policy, or launches it on its device.
   void dispatch(Task& task, Seat& seat);
   void launch(Task& task, Seat& seat);
-  /// The policy may now give out what it has kept.
+  /// Called when the policy may now give out tasks that it has kept.
   void look_again() {
     if (!m_policy->empty()) m_workers.ready_added();
   }
-  /// The task keeps what it excludes others from while no body of it runs: no task that it needs
-  /// may wait behind those that wait for it.
+  /// Called when the task keeps its exclusive areas while no body of it runs. Then no task that it
+  /// needs may wait behind tasks that wait for it.
   void hinder(Task& task);
-  /// A part waits for a task that is not of its region. What it is a part of keeps exclusive areas
-  /// meanwhile, and no task that it needs may wait behind those that wait for these areas.
+  /// Called when a part waits for a task that is not of its region. The tasks that it is a part of
+  /// keep exclusive areas meanwhile, and no task that they need may wait behind those that wait for
+  /// these areas.
   void hinder_owners(Task const& part, Vector<Task*>& granted);
 
   // --- Run.
-  /// The calling thread's, whether it runs a task or not.
+  /// Returns the calling thread's seat, whether it runs a task or not.
   [[nodiscard]] Seat& own_seat();
   /// Returns the task to run next, if the policy keeps one here.
   Task* run_quietly(Task& task, Seat& seat);
-  /// This one, and those that the policy keeps here, until `stop` says so.
+  /// Runs this task, and those that the policy keeps here, until `stop` returns true.
   void run(Task* task, Seat& seat, Condition stop);
-  /// In a handler: of what the task has thrown.
+  /// Called in a handler. Returns a failure for what the task has thrown.
   std::shared_ptr<Failure> current_failure(Task const& task, std::string const& remark = {});
 
   // --- Complete and release.
   /// Returns the task to run next, if the policy keeps one here.
   Task* complete(Task& task, Seat& seat, TaskState state, int row);
-  /// What every run ends with before its successors go on.
+  /// Does what every run ends with before its successors go on.
   void run_over(Task& task, Seat& seat, TaskState state, int row) {
     seat.ready.clear();
     task.state.store(state, std::memory_order_relaxed);
@@ -166,8 +170,8 @@ class Kernel {
     if (task.is_split.load(std::memory_order_acquire)) close_parts(task, seat);
   }
   /// Adds the tasks that have waited for its exclusive areas to `seat.ready`. Where the task ends,
-  /// this is called in `end_life`: until then a demotion from outside may change what the task has,
-  /// and must not give it what no thread would release. Recorded tasks are not demoted from
+  /// this is called in `end_life`. Until then a demotion from outside may change what the task has,
+  /// and must not give it areas that no thread would release. Recorded tasks are not demoted from
   /// outside, so their runs need no lock.
   void give_up_exclusive(Task& task, Seat& seat) {
     if (task.exclusive) release_exclusive(task, seat);
@@ -187,35 +191,36 @@ class Kernel {
   // --- Wait.
   /// Waits for one task; does not throw when it failed. `frame`: the calling thread's.
   void wait_for(TaskHandle const& handle, Frame* frame);
-  /// Outside of this graph's tasks.
+  /// Waits outside of this graph's tasks.
   void wait_outside(Until const& until);
-  /// For a thread that waits: a ready task for which `wanted` returns true, or null. It may miss
-  /// one.
+  /// Takes, for a thread that waits, a ready task for which `wanted` returns true, or returns null.
+  /// It may miss one.
   [[nodiscard]] Task* pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted);
-  /// Completes what is over later than its body. Returns a task to run next, if there is one.
+  /// Completes tasks that are over later than their bodies. Returns a task to run next, if there is
+  /// one.
   Task* pop_late(Seat& seat);
-  /// Sections that are ready. It may be outdated.
+  /// True if sections are ready. The answer may be outdated.
   [[nodiscard]] bool any_awaited() const;
-  /// Bodies that run again and again are ready, so there always is something to run.
+  /// True if bodies that run again and again are ready, so there always is something to run.
   [[nodiscard]] bool anyone_polls() const;
-  /// Nothing goes on before something is said outside of the graph.
+  /// True if nothing goes on before a Completion is resolved outside of the graph.
   [[nodiscard]] bool has_only_open_completions() const;
-  /// For a thread that waits in this graph above a task of another one.
+  /// Used by a thread that waits in this graph above a task of another one.
   [[nodiscard]] Waiting& waiting();
   /// See Waiting.
   [[nodiscard]] bool is_over(TaskHandle const& handle) const;
   [[nodiscard]] bool may_be_helped_here() const;
   [[nodiscard]] bool is_on_main() const { return m_workers.on_main_thread(); }
   void help();
-  /// Tags and states of the user's that stand in tables for tasks that are over; `all`: whatever is
-  /// still there of the user's, as the program will not ask any more.
+  /// Drops tags and states of the user's that are in tables for tasks that are over. `all`: drops
+  /// all objects of the user's, as the program will not ask for them any more.
   void drop_objects(bool all);
 
  protected:
   Kernel(TaskGraphOptions const& options, Workers& workers);
   ~Kernel();
 
-  /// A task without a queue of its own that is neither held back nor launched.
+  /// True for a task without a queue of its own that is neither held back nor launched.
   [[nodiscard]] static bool goes_to_policy(Task const& task) {
     return task.marks.none() ||
            (!task.marks.has_own_queue && !task.marks.is_fusable && !task.runs_on_device());
@@ -224,14 +229,15 @@ class Kernel {
     static_assert(sizeof(ReadyTask) == sizeof(Task*));
     ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
     Task* const next = m_policy->finished({first, ready.size()}, seat.number).impl();
-    // Another one than the first: that has been pushed, perhaps when the other was taken already.
+    // If it is another one than the first, the first has been pushed, perhaps after the other was
+    // taken.
     if (ready.size() > 1 || next != ready.front()) m_workers.ready_added();
     return next;
   }
 
   GraphControl* m_control = nullptr;
   std::uint64_t m_generation = 0;
-  TaskGraphOptions m_options;  ///< nothing but the numbers of threads changes, see Workers
+  TaskGraphOptions m_options;  ///< only the numbers of threads change, see Workers
   std::shared_ptr<SchedulingPolicy> const m_policy;
   bool const m_serial;
   TaskSlab m_slab;

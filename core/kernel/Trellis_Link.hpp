@@ -11,10 +11,9 @@
 namespace trellis::Impl {
 
 /// Adds an edge to a task that has been submitted before. Requires that it is pending and held back
-/// by one more in its count, so that it stays so, and that nothing demotes the first task
-/// meanwhile. False when the first task is complete. `before_it_is_there(carries)` is called under
-/// the lock of the first task; `carries`: a failure goes on anyway, by an edge that was there, or
-/// on a device.
+/// by 1 in its count, and that nothing demotes the first task meanwhile. False when the first task
+/// is complete. `before_it_is_there(carries)` is called under the lock of the first task.
+/// `carries`: a failure is handed on anyway, by an edge that was there, or on a device.
 template <class F>
 bool link(Task& first, TaskId id, Task& second, F&& before_it_is_there) {
   std::lock_guard const lock(first.lock);

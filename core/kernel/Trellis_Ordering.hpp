@@ -13,12 +13,13 @@
 #include <deque>
 #include <utility>
 
-/// What orders a new task behind others of its region: its accesses, rules, and synchronizing
+/// Orders a new task behind others of its region: by its accesses, by rules, and by synchronizing
 /// tasks.
 ///
-/// These functions say behind which tasks. `link(before)` makes the edge: a live one in Submission,
-/// a recorded one in RecordedGraph. It returns false when nothing need be ordered behind that task
-/// any more. `id` is what the region's table knows the new task by. The lock of the region is held.
+/// These functions find the tasks before it. `link(before)` makes the edge: a live one in
+/// Submission, a recorded one in RecordedGraph. It returns false when nothing need be ordered
+/// behind that task any more. The region's table knows the new task by `id`. The caller holds the
+/// lock of the region.
 namespace trellis::Impl {
 
 /// Notes the states of a task's accesses, and whether it may exclude others.
@@ -33,13 +34,13 @@ void enter_access(Task& task, TaskAccess const& access, TaskId id, Region& regio
     region.table.enter(*access.entry, access.mode, task, id, link);
 }
 
-/// By the tags of the tasks. Tasks with one value of a tag are one class, so a rule is asked once
-/// for each value. A class whose members must keep their order is represented by its last one.
+/// Orders by the tags of the tasks. Tasks with one value of a tag are one class, so a rule is asked
+/// once for each value. A class whose members must keep their order is represented by its last one.
 void order_by_rules(std::deque<TagRule> const& rules, Task& task, TaskId id, Region& region,
                     FunctionRef<bool(LiveAccess)> link);
 
-/// A synchronizing task comes after all that are there, and those to come come after it.
-/// `for_each_since(f)` calls f for the tasks since the last one.
+/// Orders by synchronizing tasks: such a task comes after all earlier ones, and before all later
+/// ones. `for_each_since(f)` calls f for the tasks since the last one.
 template <class ForEachSince, class Link>
 void order_by_barrier(Task& task, TaskId id, Region& region, ForEachSince&& for_each_since,
                       Link&& link) {

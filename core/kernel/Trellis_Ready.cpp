@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-/// A task becomes ready, and a thread takes one that is.
+/// Makes tasks ready, and takes ready ones for threads.
 namespace trellis::Impl {
 
 void Kernel::make_ready(Task& task, Seat* seat) {
@@ -84,8 +84,8 @@ bool Engine::has_own(Seat const& seat) const {
 /// which looks there. Both are sequentially consistent. So a relaxed look in `pop` may miss a
 /// section: `has_task` finds it before the thread sleeps.
 ///
-/// Tasks whose last Completion has been said go first, as much may wait for them. A thread that
-/// finds no task asks progress functions below.
+/// Tasks whose last Completion has been resolved go first, as much may wait for them. A thread that
+/// finds no task polls progress functions below.
 Task* Engine::pop(Seat& seat) {
   m_polling.launch_offered(seat);
   if (seat.wants != nullptr) [[unlikely]]
@@ -113,7 +113,8 @@ Task* Engine::pop(Seat& seat) {
   return rests ? pop_rest(seat) : nullptr;
 }
 
-/// The next task of the main thread; after a few of them one of others, if there is one.
+/// Takes the next task of the main thread; after a few of them one of other threads, if there is
+/// one.
 Task* Engine::pop_of_main(Seat& seat) {
   if (!m_main.has_first()) return nullptr;
   if (seat.of_main_in_row < before_others) {
@@ -136,13 +137,13 @@ Task* Engine::pop_awaited(Seat& seat) {
   return task != nullptr ? task : m_awaited.pop();
 }
 
-/// A thread that waits takes what it wants, and what no other thread may run.
+/// Takes, for a thread that waits, a task that it wants, or one that no other thread may run.
 Task* Engine::pop_for_waiting(Seat& seat) {
   if (Task* const task = pop_wanted(seat, *seat.wants)) return task;
   return pop_own(seat);
 }
 
-/// Completes tasks whose last Completion has been said, until one of them leaves a task to run
+/// Completes tasks whose last Completion has been resolved, until one of them leaves a task to run
 /// next.
 Task* Engine::complete_said(Seat& seat) {
   ++t_quiet_locks;
@@ -167,7 +168,8 @@ Task* Engine::pop_own(Seat& seat) {
   return m_main.pop_rest();
 }
 
-/// The main thread takes those that are bound to it, and others, by turns.
+/// Takes a body that runs again. The main thread takes those that are bound to it, and others, by
+/// turns.
 Task* Engine::pop_rest(Seat& seat) {
   seat.since_rest = 0;
   if (!seat.is_main) return m_rests.pop();

@@ -22,7 +22,7 @@
 
 namespace trellis::Impl {
 
-/// Counts what has to be over before a task is that was split: its body and its parts. An open
+/// Counts what has to be over before a split task is complete: its body and its parts. An open
 /// Completion counts as a part.
 ///
 /// INVARIANT. The sum of the two counts is `body` while the body runs, and one more for each
@@ -36,7 +36,7 @@ namespace trellis::Impl {
 /// that nothing is left happens after the body and all parts. It completes the task.
 class OpenParts {
  public:
-  /// As it was when it was made, with so many `parts` that no thread has begun to run.
+  /// Resets the counts, with so many `parts` that no thread has begun to run.
   void renew(std::uint64_t parts = 0) {
     m_others.store(body + parts, std::memory_order_relaxed);
     m_own = 0;
@@ -60,13 +60,13 @@ class OpenParts {
     m_own = 0;
     return m_others.fetch_sub(all, std::memory_order_acq_rel) == all;
   }
-  /// Asked by the thread that runs the body, or has run it.
+  /// Called by the thread that runs the body, or has run it.
   [[nodiscard]] bool is_only_body() const {
     return m_others.load(std::memory_order_acquire) + m_own == body;
   }
 
-  /// Asked by one that is over last, when the body is: are the others? False for a moment while the
-  /// body's thread leaves it.
+  /// Called by the part that is the rest of the body, when the body is over. True if all others are
+  /// over. It is false for a moment while the body's thread leaves the body.
   [[nodiscard]] bool is_one_part() const { return m_others.load(std::memory_order_acquire) == 1; }
 
  private:
@@ -114,7 +114,7 @@ struct Region {
   /// The owner keeps only what its unfinished parts need. Set under the lock; see Shrinking for why
   /// it may be read without the lock.
   Relaxed<bool> shrinks{false};
-  std::unique_ptr<Shrinking> shrinking;  ///< how it does that
+  std::unique_ptr<Shrinking> shrinking;  ///< counts what they need
   bool is_planned = false;               ///< the parts' order is that of a pass before, see Pass
   /// The scheduling policy knows the pass by this number, and a part by its place in it. 0: the
   /// region is not planned, or the policy does not ask for passes.
@@ -126,15 +126,15 @@ struct Region {
   TaskState owner_state = TaskState::done;  ///< how the owner's body ended
   int owner_row = -1;
 
-  /// Nothing of the user's is in it, so it may be made as new under a lock.
+  /// True if it holds no objects of the user's, so it may be reset under a lock.
   [[nodiscard]] bool is_bare() const { return table.empty() && classes.empty(); }
-  /// Small enough to be kept for another task.
+  /// True if it is small enough to be kept for another task.
   [[nodiscard]] bool is_small() const {
     constexpr std::size_t few = 128;
     return table.is_small() && parts.capacity() <= few && local.capacity() <= few &&
            recorded.capacity() <= few;
   }
-  /// As it was when it was made.
+  /// Resets the region for another task.
   void renew() {
     owner = nullptr;
     newest = 0;
@@ -187,7 +187,7 @@ class PartsHold {
  private:
   Task& m_owner;
   Submitting m_submitting;
-  bool const m_is_quiet;  ///< by itself
+  bool const m_is_quiet;  ///< this object itself defers destructors
 };
 
 /// Holds what guards a region, and the lock of the graph below it. Meanwhile no task is submitted
@@ -206,20 +206,20 @@ class RegionHold {
   std::optional<NestedHold> m_graph;
 };
 
-/// The task whose `parts_lock` guards the region of this one, which is live; null: the graph's lock
-/// does.
+/// Returns the task whose `parts_lock` guards the region of this one, which is live. Null: the
+/// graph's lock does.
 [[nodiscard]] inline Task* guard_of(Task const& task) {
   return task.region_kind == RegionKind::parts ? task.region->owner : nullptr;
 }
 
-/// The task that this one is a part, or a run, of; null: of none.
+/// Returns the task that this one is a part, or a run, of; null: of none.
 [[nodiscard]] inline Task* owner_of(Task const& task) {
   return task.region != nullptr ? task.region->owner : nullptr;
 }
 
-/// The replay of a recorded task that is under way; null: there is none.
+/// Returns the replay of a recorded task that is under way; null: there is none.
 [[nodiscard]] Task* replay_of(Task const& task);
-/// The owner, or for a recorded task the replay.
+/// Returns the owner, or for a recorded task the replay.
 [[nodiscard]] inline Task* whole_of(Task const& task) {
   return task.is_recorded() ? replay_of(task) : owner_of(task);
 }

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-/// A task runs on a thread: its body, and what that throws.
+/// Runs tasks on a thread, and handles what their bodies throw.
 namespace trellis::Impl {
 
 void Engine::run(Task* task, Seat& seat, Condition stop) {
@@ -74,7 +74,7 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
     return TaskState::failed;
   }
   Workers::Gathered const gathered(m_workers, seat, space.permits());
-  // Gathering may have taken long.
+  // To gather permits may have taken long.
   return m_cancellation.reach(task) ? TaskState::cancelled : run_body(task, seat);
 }
 
@@ -140,7 +140,7 @@ std::shared_ptr<Failure> Kernel::current_failure(Task const& task, std::string c
   Engine& engine = engine_of(*this);
   auto failure = make_shared_unlocked<Failure>();
   failure->origin = task.id;
-  if (task.is_recorded()) {  // to others it is the replay that fails
+  if (task.is_recorded()) {  // for other tasks the replay fails
     failure->place = task.node->round * task.node->plan->tasks.size() + task.node->index + 1;
     for (Task const* whole = &task; whole->is_recorded();) {
       whole = whole_of(*whole);
@@ -148,10 +148,10 @@ std::shared_ptr<Failure> Kernel::current_failure(Task const& task, std::string c
     }
   }
   failure->cause = std::current_exception();
-  failure->is_asked = engine.m_cancellation.is_asked(task);  // then this exception is how it stops
+  failure->is_asked = engine.m_cancellation.is_asked(task);  // then it stops by this exception
   try {
     engine.describe_failure(*failure, task, remark);
-  } catch (std::bad_alloc const&) {  // what there is memory for
+  } catch (std::bad_alloc const&) {  // the text is as long as memory allows
     if (failure->what.empty()) failure->what = "out of memory";
     if (failure->origin_text.empty()) failure->origin_text = short_text;
   }

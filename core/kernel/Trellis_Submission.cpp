@@ -25,7 +25,7 @@
 #include <optional>
 #include <utility>
 
-/// From a call of `parallel_for` to a node with its edges.
+/// Makes nodes with edges from calls such as `parallel_for`.
 namespace trellis::Impl {
 
 Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main,
@@ -54,8 +54,8 @@ Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& mai
   m_root.kind = RegionKind::graph;
 }
 
-/// As `publish`, for a task whose handle no other thread has yet. Without edges no other thread
-/// changes its count.
+/// Works like `publish`, for a task whose handle no other thread has yet. Without edges no other
+/// thread changes its count.
 inline void Submission::publish_new(Task& task, std::int32_t rest, Frame* frame) {
   if (rest != Task::being_submitted) return publish(task, rest, frame);
   m_kernel.events().changed(task, TaskState::pending);
@@ -115,7 +115,8 @@ TaskHandle Submission::take_warned(TaskSpec&& spec, Frame* frame) {
   return take(std::move(spec), frame);
 }
 
-/// The way that the task takes. Most are plain: a call with accesses, and nothing more.
+/// Chooses the way that the task takes. Most tasks are plain: a call with accesses, and nothing
+/// more.
 [[gnu::always_inline]] inline TaskHandle Submission::take(TaskSpec&& spec, Frame* frame) {
   bool const is_plain = spec.after.empty() && spec.instance == nullptr && !m_tells_policy;
   if (!is_plain) return take_other(std::move(spec), frame);
@@ -135,7 +136,7 @@ TaskHandle Submission::take_other(TaskSpec&& spec, Frame* frame) {
   std::vector<TaskHandle> resolved;
   for (TaskHandle const& before : spec.after) {
     TaskHandle const task = m_kernel.resolve(before);
-    // The id of a task that is complete long ago is not known: only that it has failed may matter.
+    // The id of a task that is complete long ago is not known; only its failure may matter.
     if (!Provisional::is(task.id) || m_failures.poisons(task.id) != nullptr)
       resolved.push_back(task);
   }
@@ -144,7 +145,8 @@ TaskHandle Submission::take_other(TaskSpec&& spec, Frame* frame) {
   return names_tasks || m_tells_policy ? submit_checked(spec, frame) : submit_part(spec, frame);
 }
 
-/// A task that is a part of none. A thread that records, or a pass that collects, takes it first.
+/// Submits a task that is a part of none. A thread that records, or a pass that collects, takes it
+/// first.
 TaskHandle Submission::submit_root(TaskSpec&& spec, Frame* frame) {
   if (PlanRecording* const recording = PlanRecording::of(m_kernel)) {
     if (recording->pass == nullptr) return m_plans.record_task(*recording, std::move(spec));
@@ -156,12 +158,13 @@ TaskHandle Submission::submit_root(TaskSpec&& spec, Frame* frame) {
   return m_tells_policy ? submit_checked(spec, frame) : admit_and_publish(spec, frame);
 }
 
-/// In a serial graph: submits the task, and runs what can run. Threads take turns.
+/// Submits the task in a serial graph, and runs what can run. Threads take turns.
 TaskHandle Submission::run_at_once(TaskSpec& spec) {
   has_news();
   TaskHandle const task = admit_and_publish(spec, nullptr);
   if (ProgressSource::is_calling(&m_kernel)) return task;  // the caller of the function runs it
-  // What is over later than its body, and what comes after it, may need what the program does next.
+  // A task that is over later than its body, and the tasks after it, may need what the program does
+  // next.
   auto const all_done = [&] { return m_kernel.all_done(); };
   auto const only_open = [&] { return m_kernel.has_only_open_completions(); };
   Condition const rather_than_sleep = only_open;
@@ -169,9 +172,9 @@ TaskHandle Submission::run_at_once(TaskSpec& spec) {
   return task;
 }
 
-/// Is it time to look for bodies whose destruction is deferred? It is every 16 tasks. But a look
-/// takes a line away from each thread that runs tasks. So there is none where no body has been of
-/// that kind for long. The graph's lock is held.
+/// True if it is time to look for bodies whose destruction is deferred, which is so every 16 tasks.
+/// But a look takes a cache line away from each thread that runs tasks, so there is none where no
+/// body has been of that kind for long. The caller holds the graph's lock.
 inline bool Submission::is_time_for_kept() const {
   std::uint64_t const now = m_submitted.load(std::memory_order_relaxed);
   return now % (KeptTasks::most / 2) == 0 && now < m_kept_until;
@@ -198,7 +201,7 @@ TaskHandle Submission::admit_and_publish(TaskSpec& spec, Frame* frame) {
   return task;
 }
 
-/// A task that is a part of none. The lock of the graph is held.
+/// Admits a task that is a part of none. The caller holds the lock of the graph.
 inline Submission::Admitted Submission::admit_root(TaskSpec& spec, Frame const* frame) {
   if (spec.after.empty() && spec.replays == nullptr) return admit(spec, m_root, frame);
   return admit_behind(spec, frame);
@@ -240,9 +243,9 @@ TaskHandle Submission::submit_part(TaskSpec& spec, Frame* frame) {
   return m_kernel.handle_of(admitted.task, id);
 }
 
-/// A task whose edges might close a circle of waits. That is a part that names tasks to come after,
-/// or any task where the policy sees each one before it can start, and may add edges. Until its
-/// edges are there no task may begin to wait for what they would make hopeless.
+/// Submits a task whose edges might close a circle of waits. That is a part that names tasks to
+/// come after, or any task where the policy sees each one before it can start, and may add edges.
+/// Until its edges are there no task may begin a wait that they would make hopeless.
 TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   bool const is_part = spec.parent.task != nullptr;
   std::optional<Quiet> until_published(std::in_place);
@@ -251,9 +254,9 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
     std::unique_lock lock(submission);
     make_room(lock);
   } else if (m_submission.is_held_here()) {
-    Submitting::refuse();  // it may hold the other one as well
+    Submitting::refuse();  // the thread may hold the other lock as well
   }
-  // Tasks may be run to make room, so only now.
+  // The lock is taken only now, as tasks may be run to make room.
   std::unique_lock waiters_lock(m_waiters.mutex());
   std::vector<TaskHandle> resolved;
   Admitted admitted;
@@ -287,13 +290,14 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   return task;
 }
 
-/// The task cannot start, nor its cell be reused, before this takes off what it began with.
+/// Publishes a task. It cannot start, and its cell cannot be reused, before this takes `rest` off
+/// its count.
 void Submission::publish(Task& task, std::int32_t rest, Frame* frame) {
   m_kernel.events().changed(task, TaskState::pending);
   if (task.count_down(rest)) m_kernel.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
 }
 
-/// Without locks. While it waits the thread is counted, for StallReport.
+/// Waits for room, without locks. Meanwhile the thread is counted for StallReport.
 void Submission::wait_for_room(Until const& until) {
   struct Counted {
     std::atomic<int>& threads;
@@ -338,14 +342,13 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
     };
     wait_for_room({is_much_room, &any_room, true});
     lock.lock();
-    // What those in flight are waiting for may be what this thread does next. It has slept, so it
-    // is not fast.
+    // The tasks in flight may wait for what this thread does next. It has slept, so it is not fast.
     if (m_kernel.in_flight() >= cap && m_kernel.has_only_open_completions())
       return make_an_exception();
   }
 }
 
-/// A task with its body and its properties, but without an id and accesses.
+/// Makes a task with its body and its properties, but without an id and accesses.
 [[gnu::always_inline]] inline void Submission::make_task_here(Task& task, TaskSpec& spec) {
   bool const may_be_on_device = spec.is_fusable || (spec.space && spec.space->device());
   try {
@@ -384,7 +387,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
     m_kernel.events().statistics().fusable();
   }
   task.keeps_body = spec.ops->may_be_kept && m_destructors.may_keep_body(task, spec);
-  if (task.keeps_body)  // so it is a part of none, and the graph's lock is held
+  if (task.keeps_body)  // then it is a part of none, and the graph's lock is held
     m_kept_until = m_submitted.load(std::memory_order_relaxed) + long_for_kept;
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
@@ -403,7 +406,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
   }
 }
 
-/// The task has no id yet. No lock is held, as the functor is the user's.
+/// Destroys a task that has no id yet. The caller holds no lock, as the functor is the user's.
 void Submission::unmake_task(Task& task) {
   task.ops->destroy(task.body);
   task.free_body();
@@ -424,8 +427,8 @@ Task& Submission::make_task(TaskSpec& spec) {
 }
 
 /// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
-/// cannot start before it is published. The lock of the region is held. `seat`: the thread's own
-/// counts and cells serve; null: the lock of the graph is held, too.
+/// cannot start before it is published. The caller holds the lock of the region. `seat`: its counts
+/// and cells are used; null: the caller holds the lock of the graph, too.
 Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame const* frame,
                                        Seat* seat) {
   Reserve::require();
@@ -446,14 +449,14 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
     is_within(&frame->task);
   else if (frame != nullptr)
     comes_before(frame->task.id);
-  // A thread of the body's own has no frame.
+  // A thread that the body has made has no frame.
   if (spec.parent.task != nullptr && !(in_body && &frame->task == spec.parent.task))
     is_within(spec.parent.task);
   for (TaskHandle const& before : spec.after) comes_before(before.id);
   TaskId const id = m_all_ids.peek(ids, above);
   bool const has_accesses = !spec.accesses.empty();
-  // What is wrong in the call throws in these two, before anything is half done, and so does what
-  // they find no memory for. What comes behind them needs no more than the reserve.
+  // These two throw if the call is wrong, or if memory is lacking, before anything is half done.
+  // The rest needs no more memory than the reserve.
   FoundEntries found(spec.accesses.size());
   if (has_accesses) find_entries(spec, region, id - 1, found);
   Task& task = take_cell(seat);

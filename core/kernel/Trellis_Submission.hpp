@@ -39,8 +39,8 @@ class Waiters;
 class Waiting;
 class Warnings;
 
-/// A task's way from a call of `parallel_for` to a node with its edges: its cell, its id, its
-/// entries in the table of its region, and its place in the order of submission.
+/// Takes a task from a call of `parallel_for` to a node with its edges. Gives it its cell, its id,
+/// its entries in the table of its region, and its place in the order of submission.
 class Submission {
  public:
   Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main, PolicyEdges& policy_edges,
@@ -52,34 +52,34 @@ class Submission {
   /// Adds a task. May run other tasks first, when too many are in flight.
   /// `frame`: the calling thread's.
   TaskHandle submit(TaskSpec&& spec, Frame* frame);
-  /// A task that is part of none, is not complete, and accesses something of this area, as text; or
-  /// nothing. Code outside of the graph that is about to use the area asks this, too.
+  /// Returns, as text, a task that is a part of none, is not complete, and accesses some of this
+  /// area; or nothing. Code outside of the graph that is about to use the area calls this, too.
   [[nodiscard]] std::string user_of(Area const& area);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
-  // The tasks that the graph counts. A thread that submits parts may count them itself.
+  // Returns the number of tasks that the graph counts. A thread that submits parts may count them
+  // itself.
   [[nodiscard]] std::uint64_t submitted() const {
     return m_submitted.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t edges() const { return m_edges.load(std::memory_order_relaxed); }
-  /// Threads that are at the cap.
   [[nodiscard]] std::atomic<int> const& waiting_for_room() const { return m_waiting_for_room; }
 
-  /// Guarded by the graph's lock: the region of the tasks that are parts of none.
+  /// Returns the region of the tasks that are parts of none. Guarded by the graph's lock.
   [[nodiscard]] Region& root() { return m_root; }
   [[nodiscard]] std::deque<TagRule> const& rules() const { return m_rules; }
-  /// So many ids in a row, for runs of recorded tasks. Returns the one before them. The graph's
-  /// lock is held.
+  /// Takes so many ids in a row, for runs of recorded tasks. Returns the one before them. The
+  /// caller holds the graph's lock.
   TaskId take_ids(std::uint64_t count) { return m_all_ids.take_row(m_ids, count); }
-  /// The id of the next task of the root region. The graph's lock is held.
+  /// Returns the id of the next task of the root region. The caller holds the graph's lock.
   [[nodiscard]] TaskId next_id() { return m_all_ids.peek(m_ids, m_root.newest); }
   TaskId take_id() {
     m_root.newest = next_id();
     ++m_ids.next;
     return m_root.newest;
   }
-  /// The graph's lock is held.
+  /// The caller holds the graph's lock.
   void count_submitted(std::uint64_t tasks) {
     m_submitted.store(m_submitted.load(std::memory_order_relaxed) + tasks,
                       std::memory_order_release);
@@ -87,17 +87,17 @@ class Submission {
 
   /// Called by a thread that submits, outside of all tasks of this graph. It holds no lock.
   void has_news() { m_workers.submits(); }
-  // In those from make_room on the lock of the region is held.
+  // The caller holds the lock of the region in those from make_room on.
   void publish(Task& task, std::int32_t rest, Frame* frame);
   void make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
     if (m_submitted.load(std::memory_order_relaxed) >= m_room_until) look_for_room(lock);
   }
   struct Admitted {
     Task* task = nullptr;
-    std::int32_t rest = 0;  ///< to be taken off its count
+    std::int32_t rest = 0;  ///< what has to be taken off its count
   };
   Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Seat* seat = nullptr);
-  /// `found`: for as many accesses as there are.
+  /// `found` has room for all accesses.
   void find_entries(TaskSpec const& spec, Region& region, TaskId last, FoundEntries& found);
   Task& make_task(TaskSpec& spec);
   void unmake_task(Task& task);
@@ -105,7 +105,7 @@ class Submission {
                        Seat* seat = nullptr);
 
  private:
-  // In those from record_edge on the lock of the region is held.
+  // The caller holds the lock of the region in those from record_edge on.
   TaskHandle take(TaskSpec&& spec, Frame* frame);
   TaskHandle take_warned(TaskSpec&& spec, Frame* frame);
   TaskHandle take_other(TaskSpec&& spec, Frame* frame);
@@ -137,7 +137,7 @@ class Submission {
   SubmissionLock& m_submission;
   TaskSlab& m_slab;
   FailureLog& m_failures;
-  Recorder* const m_recorder;  ///< null: does not record
+  Recorder* const m_recorder;  ///< null: the graph does not record
   Warnings* const m_warnings;  ///< null: the program asks for no warnings
   DeviceTasks& m_device_tasks;
   MainQueue& m_main;
@@ -153,16 +153,16 @@ class Submission {
   bool const m_serial;
   std::deque<TagRule> m_rules;  ///< does not change once there are tasks
 
-  // On other lines than what a thread that submits parts only reads.
+  // These are in other cache lines than the data that a thread that submits parts only reads.
   alignas(64) TaskIds m_all_ids;
   alignas(64) Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
   // The tasks that the graph counts, see above; written under m_submission.
   std::atomic<std::uint64_t> m_submitted{0};
   std::atomic<std::uint64_t> m_edges{0};
   TaskIds::Block m_ids;            ///< guarded by m_submission
-  std::uint64_t m_room_until = 0;  ///< guarded by m_submission: of m_submitted; there is room below
-  /// Guarded by m_submission: up to this m_submitted there are looks for bodies whose destruction
-  /// is deferred.
+  std::uint64_t m_room_until = 0;  ///< guarded by m_submission: m_submitted has room up to this
+  /// Up to this m_submitted there are looks for bodies whose destruction is deferred. Guarded by
+  /// m_submission.
   std::uint64_t m_kept_until = 0;
   static constexpr std::uint64_t long_for_kept = 1 << 16;  ///< tasks; the default cap is lower
   std::atomic<int> m_waiting_for_room{0};

@@ -40,7 +40,7 @@ struct RegionDeleter {
 };
 using RegionPtr = std::unique_ptr<Region, RegionDeleter>;
 
-/// What a region is; see there.
+/// What kind of tasks a region has; see Region.
 enum class RegionKind : std::uint8_t { graph, parts, rounds };
 
 /// One access of a task in flight, for exclusion and for messages.
@@ -49,7 +49,7 @@ struct TaskAccess {
 
   AreaEntry* entry;
   Mode mode;
-  bool was_put_in = false;       ///< as a loose one: what the task has left after a demotion
+  bool was_put_in = false;       ///< as a loose one: left after a demotion
   std::int16_t state = -1;       ///< position in Task::states, or -1
   std::uint32_t generation = 0;  ///< of the entry's group that it joined
 
@@ -57,19 +57,19 @@ struct TaskAccess {
   [[nodiscard]] bool is_loose() const { return was_put_in || state >= 0; }
 };
 
-/// What most tasks have none of. A task's memory gets one when a task there needs it first, and
+/// Data that most tasks do not have. A task's memory gets one when a task there needs it first, and
 /// keeps it.
 struct TaskExtras : NewFromReserve {
   Vector<StatePtr> states;  ///< of accesses
   Vector<TagPtr> tags;
   Vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
 
-  // Where the handles of collected and of recorded tasks lead. They are there before the `live_id`
-  // of such a task can be seen. So a thread with such a handle may look at any time.
+  // The handles of collected and of recorded tasks are resolved by these. They are set before the
+  // `live_id` of such a task can be seen, so a thread with such a handle may read them at any time.
   std::atomic<TaskId> provisional{0};  ///< of the last task that was collected, see Provisional
   std::atomic<TaskId> admitted_as{0};  ///< the id that this task got then
-  /// The `owner` of the plan that the task has been recorded in last, see PlanState. Threads that
-  /// know nothing of the plan's end read it.
+  /// The `owner` of the plan that the task was last recorded in, see PlanState. Threads read it
+  /// that do not know whether the plan still exists.
   std::atomic<Task*> plan_owner{nullptr};
 
   std::uint64_t began_ns = 0;  ///< when its body began, where times are wanted, see Events
@@ -137,7 +137,7 @@ struct alignas(64) Task {
   TaskMarks marks;          ///< none is written once another thread may run it
   bool keeps_body = false;  ///< its body is destroyed later, see KeptBodies
   /// It may exclude others: it has an exclusive access, or a rule asks for it. A search for live
-  /// tasks of one region looks at this, at the region and at its kind; see Waiters.
+  /// tasks of one region reads this, the region and its kind; see Waiters.
   Relaxed<bool> exclusive{false};
   // Read when a task is reused, so in the line of `next`, which has been read by then.
   Relaxed<RegionKind> region_kind{RegionKind::graph};  ///< of `region`; `rounds`: `node` is used
@@ -154,26 +154,26 @@ struct alignas(64) Task {
 
   alignas(64) std::byte storage[inline_body];
 
-  // The rest is what most tasks neither read nor write. Flags and counts above tell whether there
-  // is anything: a line that is only looked at would still have to be fetched for each task.
+  // Most tasks neither read nor write the rest. Flags and counts above tell whether it is used, as
+  // even a line that is only read would have to be fetched for each task.
   Relaxed<Region*> region{nullptr};  ///< that it belongs to, which lives longer; null: the graph's
-  /// Its own parts: set and taken under `parts_lock`, or by the graph under its own lock (a
-  /// pass's, before it is published). So a thread that does not know whether the task runs
+  /// The region of its own parts. It is set and taken under `parts_lock`, or under the graph's lock
+  /// (for a pass, before it is published). So a thread that does not know whether the task runs
   /// holds both while it looks.
   RegionPtr inner;
-  /// Guards `inner` and all that is in it, see Region. It is here and not there, as memory of a
-  /// task outlives the task: a thread with a stale pointer may take the lock, and then sees that
-  /// the pointer is stale.
+  /// Guards `inner` and all that is in it, see Region. It is in the task and not in the region, as
+  /// memory of a task outlives the task. So a thread with a stale pointer may take the lock, and
+  /// then sees that the pointer is stale.
   SpinLock parts_lock;
   std::unique_ptr<TaskExtras> extras;
-  PlanNode* node = nullptr;          ///< of a recorded task: what its plan keeps of it
+  PlanNode* node = nullptr;          ///< of a recorded task: its plan's data of it
   std::size_t body_alignment = 0;    ///< of a body on the heap
   Vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
   Vector<TaskAccess> more_accesses;  ///< beyond the inline ones; keeps its capacity
 
   std::unique_ptr<OnDevice> on_device;  ///< null: none of its owners has needed one
 
-  // What the invariants above are about; see also `trigger`.
+  // The functions that the invariants above are about; see also `trigger`.
   /// False: the task is complete, and the calling thread happens after its body.
   [[nodiscard]] bool is_live(TaskId known) const {
     return live_id.load(std::memory_order_acquire) == known;
@@ -182,7 +182,7 @@ struct alignas(64) Task {
   [[nodiscard]] bool is_live_locked(TaskId known) const {
     return live_id.load(std::memory_order_relaxed) == known;
   }
-  /// From here on the task is complete, and the list of successors belongs to the calling thread.
+  /// Makes the task complete. From here on the list of successors belongs to the calling thread.
   /// `before()` is called under the lock. Returns whether a thread sleeps until the task is
   /// complete.
   template <class F>
@@ -199,8 +199,8 @@ struct alignas(64) Task {
     return unfinished.fetch_sub(edges, std::memory_order_acq_rel) == edges;
   }
   /// Adds an edge that the caller counts down again, so the task cannot start meanwhile. Requires
-  /// the lock, under which the task has been found live. Returns the edges before; 0: it is ready,
-  /// or has started, and is not held back.
+  /// the lock, under which the task has been found live. Returns the number of edges before; 0: the
+  /// task is ready, or has started, and is not held back.
   [[nodiscard]] std::int32_t hold_back() {
     std::int32_t edges = unfinished.load(std::memory_order_acquire);
     while (edges != 0 &&
@@ -217,13 +217,14 @@ struct alignas(64) Task {
     prefetch_to_write(&label);
     prefetch_to_write(storage);
   }
-  /// The thread that submits them has written their counts last, on another core.
+  /// Fetches the successors: the thread that submits them has written their counts last, on another
+  /// core.
   void prefetch_successors() const {
     std::uint32_t const inline_ones =
         successor_count < inline_successors ? successor_count : inline_successors;
     for (std::uint32_t k = 0; k < inline_ones; ++k) prefetch_to_write(successors[k]);
   }
-  /// Fetches those that a launch touches, too.
+  /// Fetches also the lines that a launch touches.
   void prefetch_to_launch() const {
     prefetch();
     if (on_device == nullptr) return;
@@ -239,24 +240,25 @@ struct alignas(64) Task {
     for (std::uint32_t k = 0; k < access_count; ++k)
       f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
   }
-  /// The device that it is launched on, which is done before the task is; null: a host thread runs
-  /// it.
+  /// Returns the device that the task is launched on, whose work is done before the task is; null:
+  /// a host thread runs it.
   [[nodiscard]] DeviceAdapter* device() const {
     return space != nullptr ? space->device() : nullptr;
   }
   [[nodiscard]] bool runs_on_device() const { return device() != nullptr; }
-  /// The device that its batch goes to, see FusionPool; or null.
+  /// Returns the device that its batch goes to, see FusionPool; or null.
   [[nodiscard]] DeviceAdapter* deployed() const {
     return on_device != nullptr ? on_device->deployed : nullptr;
   }
-  /// It runs on a device, or its batch does. The task is ready, and the calling thread has it.
+  /// True if it runs on a device, or its batch does. Requires that the task is ready, and the
+  /// calling thread has taken it.
   [[nodiscard]] bool goes_to_device() const {
     return runs_on_device() || (marks.is_fusable && deployed() != nullptr);
   }
-  /// It belongs to a plan, and runs in rounds.
+  /// True if it belongs to a plan, and runs in rounds.
   [[nodiscard]] bool is_recorded() const { return region_kind == RegionKind::rounds; }
-  /// What records and observers know the task by: each run of a recorded task is a task of its own
-  /// to them.
+  /// Returns the id by which records and observers know the task. To them each run of a recorded
+  /// task is a task of its own.
   [[nodiscard]] TaskId public_id() const { return is_recorded() ? node->run_id : id; }
   [[nodiscard]] Task* successor(std::uint32_t k) const {
     return k < inline_successors ? successors[k] : more_successors[k - inline_successors];
@@ -275,8 +277,8 @@ struct alignas(64) Task {
     if (successor_count > inline_successors) more_successors.clear();
     successor_count = 0;
   }
-  /// Takes those out for which `stays(successor)` is false. Requires: lock is held and the task is
-  /// live.
+  /// Removes the successors for which `stays(successor)` is false. Requires: lock is held and the
+  /// task is live.
   template <class F>
   void keep_successors(F&& stays) {
     std::uint32_t kept = 0;
@@ -315,7 +317,6 @@ struct alignas(64) Task {
   [[nodiscard]] std::span<TagPtr const> tags() const {
     return has_extras ? std::span<TagPtr const>(extras->tags) : std::span<TagPtr const>();
   }
-  /// The task's tag of this type, or null.
   [[nodiscard]] AnyTag const* tag(std::type_index type) const {
     for (TagPtr const& tag : tags())
       if (tag->type() == type) return tag.get();
@@ -357,10 +358,10 @@ struct alignas(64) Task {
   }
 };
 
-/// Gives a task the failure of one before it, or of a part of it. Its own is in the end that of the
-/// first in order of submission, whatever finished first.
+/// Gives a task the failure of one before it, or of a part of it. In the end it has the failure of
+/// the task that was submitted first, whichever finished first.
 void inherit(Task& task, FailurePtr const& failure);
-/// The state that a task ends with whose body has returned, and whose parts are over.
+/// Returns the state with which a task ends whose body has returned, and whose parts are over.
 [[nodiscard]] TaskState state_of_whole(Task const& task);
 
 /// Takes an edge off a task's count, see Task. `ready` gets the task when that was the last.

@@ -12,7 +12,7 @@ struct GraphControl;
 class EnginePin;
 struct Task;
 
-/// A task of a graph, from outside: a plain value. Valid for ever; once the task is complete it
+/// A plain value that names a task of a graph. It is valid for ever; once the task is complete it
 /// says so.
 struct TaskHandle {
   GraphControl* control = nullptr;
@@ -25,7 +25,7 @@ struct TaskHandle {
   static constexpr TaskId end_of_submitted = TaskId{1} << 62;
 
   [[nodiscard]] bool valid() const { return control != nullptr; }
-  /// The engine; null when the graph is gone, and with it every doubt that the task is complete.
+  /// Returns the engine. Null when the graph is gone; then the task is complete.
   [[nodiscard]] EnginePin pin() const;
   [[nodiscard]] bool is_done() const;
   void wait() const;  ///< returns when complete, also when failed

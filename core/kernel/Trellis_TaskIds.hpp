@@ -9,13 +9,13 @@
 
 namespace trellis::Impl {
 
-/// The ids of a graph's tasks. Threads take them in blocks, so that two of them that submit into
-/// different regions share no line of memory for it.
+/// Gives out the ids of a graph's tasks. Threads take them in blocks, so that two threads that
+/// submit into different regions share no cache line for it.
 ///
 /// INVARIANT. Each id is given to one task. Within a region ids grow in the order of submission. An
 /// id is larger than those of the tasks that are named in `after`, and than that of the task whose
-/// body submits. A thread asks for one above these, and takes a new block where its own has none. A
-/// new block is above all that have been taken.
+/// body submits. A thread asks for an id above these, and takes a new block where its own has none.
+/// A new block is above all that have been taken.
 class TaskIds {
  public:
   struct Block {
@@ -27,7 +27,7 @@ class TaskIds {
   /// lock.
   explicit TaskIds(bool dense) : m_block_size(dense ? 1 : 64) {}
 
-  /// The next id of a block, which belongs to the caller, above another id. It has been given when
+  /// Returns the next id of the caller's block that is above another id. It counts as given once
   /// the caller adds 1 to `next`.
   [[nodiscard]] TaskId peek(Block& block, TaskId above) {
     if (block.next >= block.end || block.next <= above) {
@@ -36,8 +36,8 @@ class TaskIds {
     }
     return block.next;
   }
-  /// So many ids in a row. Returns the number before the first one. Without gaps, too: an id that
-  /// was looked at for a submission that failed is the first.
+  /// Takes so many ids in a row, and returns the number before the first one. There are no gaps: if
+  /// a submission failed, the id that it had looked at is the first.
   TaskId take_row(Block& block, std::uint64_t count) {
     if (m_block_size != 1 || block.next == block.end || count == 0) return take(count);
     TaskId const before = block.next - 1;

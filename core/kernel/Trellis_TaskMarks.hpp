@@ -7,9 +7,9 @@
 
 namespace trellis::Impl {
 
-/// What a task is beyond a body with accesses, in a byte, which a task takes over from its TaskSpec
-/// in one piece. It says which features want to see the task at its stations. Most tasks have none
-/// of these marks, and each station asks that first.
+/// The special properties of a task in one byte, which it takes over from its TaskSpec in one
+/// piece. They tell which features want to see the task at its stations. Most tasks have none of
+/// these marks, and each station checks that first.
 struct TaskMarks {
   bool main_thread : 1 = false;
   bool goes_on : 1 = false;     ///< a body that runs again and again, see Engine::pop
@@ -17,10 +17,10 @@ struct TaskMarks {
   bool is_section : 1 = false;  ///< a thread waits for it, see Sections
   bool synchronizing : 1 = false;
   bool is_replay : 1 = false;  ///< its body is a plan, see Plans::run_plan
-  /// On a device, or with another number of threads than a worker has.
+  /// It runs on a device, or with another number of threads than a worker has.
   bool runs_elsewhere : 1 = false;
 
-  bool has_own_queue : 1 = false;  ///< not the policy's, when it is ready, see Kernel::push
+  bool has_own_queue : 1 = false;  ///< when ready it goes to a queue of its own, see Kernel::push
 
   [[nodiscard]] bool none() const { return std::bit_cast<std::uint8_t>(*this) == 0; }
 };

@@ -14,52 +14,54 @@ namespace trellis::Impl {
 
 struct FusionOps;
 
-/// What the typed fronts know of a task's body, as plain functions. A body lives in the task's
-/// storage.
+/// The operations of a task's body as plain functions, which the typed fronts provide. A body lives
+/// in the task's storage.
 struct TaskOps {
   std::string_view pattern;  ///< "parallel_for", ...
   /// Runs the body on an instance of the task's space (null for a host task). May throw.
   void (*run)(void* body, void* instance, Label const& label);
-  void (*destroy)(void* body) noexcept;  ///< may be left out where `end` is nothing
-  /// Tells the body's future, if it has one, that there will be no result; with a null failure,
-  /// that there may be one after all (a recorded task runs again).
+  void (*destroy)(void* body) noexcept;  ///< need not be called where `end` is nothing
+  /// Tells the body's future, if it has one, that there will be no result. With a null failure
+  /// there may be a result after all, as a recorded task runs again.
   void (*fail)(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
-  /// Makes a copy of the body elsewhere. Null: it may have none.
+  /// Copies the body to other memory. Null: it may not be copied.
   void (*copy)(void const* body, void* to) = nullptr;
   std::size_t size = 0;  ///< of the body, if it has copies
-  /// Of a task on a device: what `run` launched is done. Puts a result where the
-  /// future finds it. Null: nothing to do. May throw.
+  /// Called for a task on a device when the work that `run` launched is done. Puts a result where
+  /// the future finds it. Null: there is nothing to do. May throw.
   void (*finish)(void* body) = nullptr;
-  /// `run` does nothing but launch the same work each time, so a graph that has captured that may
-  /// be launched instead.
+  /// True if `run` only launches the same work each time. Then a graph that has captured that work
+  /// may be launched instead.
   bool launches_only = false;
-  /// What destroying the body is: nothing; code of ours alone; or code of the user's as well.
+  /// What the destruction of the body runs: nothing; code of Trellis alone; or code of the user's
+  /// as well.
   enum class End : unsigned char { nothing, plain, of_user };
   End end = End::of_user;
-  /// The body is a functor that Kokkos copies as it likes, and destroying it is not nothing. No
-  /// program relies on when that happens, so it may come after the task is done. See KeptBodies.
+  /// True if the body is a functor that Kokkos copies as it likes, with a destructor that does
+  /// something. No program relies on when that happens, so it may happen after the task is done.
+  /// See KeptBodies.
   bool may_be_kept = false;
 
-  /// It may be held back and run as one with others of its kind. Null: it is not fusable.
+  /// Not null: the task may be held back and run as one with others of its kind.
   FusionOps const* fusion = nullptr;
 
-  /// How many sections enclose this one. Null: it is not the body of a section.
+  /// Returns how many sections enclose this one. Null: it is not the body of a section.
   int (*section_depth)(void const* body) = nullptr;
 
   // For warnings.
   static constexpr int nobody_can_say = -1;
-  /// So many bytes at the beginning of the body are what the functor or callable has captured; of a
-  /// callable with the Views that it is called with.
+  /// The number of bytes at the beginning of the body that the functor or callable has captured.
+  /// For a callable that includes the Views that it is called with.
   int captured = nobody_can_say;
   bool takes_views = false;  ///< as arguments, so it need not capture them
   bool is_closure = false;   ///< it is a lambda that captures something
-  /// The accesses are those of one call, and the body makes them all.
+  /// True if the accesses are those of one call, and the body makes them all.
   bool is_judged = false;
   bool may_wait = false;           ///< the body is code that may wait for other tasks
   bool leaves_only_views = false;  ///< the body has no result, and no code but kernels
 };
 
-/// `TaskOps::fail` of a body without a result.
+/// The `TaskOps::fail` of a body without a result.
 inline void no_result(void*, TaskId, std::string const&, FailurePtr const&) noexcept {}
 
 }  // namespace trellis::Impl

@@ -41,7 +41,7 @@ Task& TaskSlab::acquire() {
   return task;
 }
 
-/// Cuts the first ones off a list.
+/// Cuts the first tasks off a list.
 TaskSlab::Chain TaskSlab::cut(Task*& list) {
   constexpr int enough = 32;
   Chain chain;

@@ -11,13 +11,13 @@
 
 namespace trellis::Impl {
 
-/// Memory for tasks: grows by blocks, never shrinks, and reuses freed ones. `acquire` and
-/// `acquire_last_chain` are called by one thread at a time (under the graph's lock), the others by
-/// any.
+/// Memory for tasks: it grows by blocks, never shrinks, and reuses freed cells. One thread at a
+/// time calls `acquire` and `acquire_last_chain` (under the graph's lock); any thread may call the
+/// others.
 ///
-/// INVARIANT. There is a new block only when no list has a task: those in `m_available`, in
-/// `m_freed` and in `m_kept` have all been used. So memory is that of the tasks that there once
-/// were at a time, and of the chains that threads had then.
+/// INVARIANT. There is a new block only when the lists `m_available`, `m_freed` and `m_kept` are
+/// all empty. So memory is that of the most tasks that there were at a time, and of the chains that
+/// threads had then.
 class TaskSlab {
  public:
   static constexpr int block_size = 64;
@@ -35,9 +35,9 @@ class TaskSlab {
     Task* last = nullptr;
     int count = 0;
   };
-  /// Empty when there are none but those that are kept for `acquire`.
+  /// Returns a chain, which is empty if the only free tasks are those of `acquire`.
   [[nodiscard]] Chain acquire_chain();
-  /// From these, or from a new block.
+  /// Returns a chain, if need be of the tasks of `acquire`, or of a new block.
   [[nodiscard]] Chain acquire_last_chain();
   /// Gives back tasks linked by `next` from `first` to `last`.
   void recycle_chain(Task* first, Task* last) noexcept;

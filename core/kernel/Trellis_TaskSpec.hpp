@@ -20,7 +20,7 @@ namespace trellis::Impl {
 class NumberClaim;
 struct PlanState;
 
-/// What the typed fronts hand to the engine.
+/// The description of a task that the typed fronts hand to the engine.
 struct TaskSpec : TaskMarks {
   /// `construct(storage)` moves the body in.
   TaskSpec(Label&& name, TaskOps const& operations, std::size_t size, std::size_t alignment,

@@ -27,7 +27,8 @@ std::string describe(Task const& task, Area const* about) {
       AreaEntry const& entry = *task.access(k).entry;
       if (about != nullptr && overlaps(entry.area, *about) != those_about) continue;
       ++shown;
-      // A field of a model is accessed where its memory is, and in a range that stands for it.
+      // Texts may repeat: a field of a model is accessed where its memory is, and in a range that
+      // represents it.
       std::string access =
           task.manner(task.access(k)).text() + ' ' + name_of(entry.area, *entry.resource);
       if (std::find(said.begin(), said.end(), access) != said.end()) continue;
@@ -73,7 +74,7 @@ bool look_at(LiveAccess const& asked, SubmissionLock& graph, FunctionRef<void(Ta
     guard = guard_of(task);
   }
   RegionHold const region(guard, graph);
-  std::lock_guard const lock(task.lock);  // under its lock it cannot become complete
+  std::lock_guard const lock(task.lock);  // under it the task cannot become complete
   if (task.live_id.load(std::memory_order_relaxed) != asked.id) return false;
   f(task);
   return true;

@@ -10,7 +10,7 @@
 
 #include <string>
 
-/// What messages call a task.
+/// Texts that name tasks in messages.
 namespace trellis::Impl {
 
 /// `task "name" (#id, file:line) [pattern; write "x", read "y" [2, 5) x [0, 8)]`, the areas as
@@ -18,22 +18,24 @@ namespace trellis::Impl {
 /// those that share a byte with `about`, if that is given. Requires the lock of its region, see
 /// RegionHold.
 [[nodiscard]] std::string describe(Task const& task, Area const* about = nullptr);
-/// As `describe`, but a short text where there is no memory: a failure is reported all the same.
+/// Works like `describe`, but returns a short text where there is no memory, as a failure is
+/// reported all the same.
 [[nodiscard]] std::string describe_or_short(Task const& task) noexcept;
-/// What is asked for, as `describe` says what the task has: in indices of the same View where both
-/// are of one allocation. Under the same lock. `info`: what the request's subject says.
+/// Returns a request's text in the form that `describe` uses for the task's accesses: in indices of
+/// the same View if both are of one allocation. Requires the same lock. `info`: that of the
+/// request's subject.
 [[nodiscard]] std::string name_of(AccessRequest const& request, ResourceInfo const& info,
                                   Task const& task);
 
-/// The description of a task that cannot be complete meanwhile.
+/// Returns the description of a task that cannot become complete meanwhile.
 [[nodiscard]] std::string text_of(Task const& task, SubmissionLock& graph);
-/// Calls `f` with the task, which stays as it is meanwhile; false: it is complete. No lock of the
-/// graph's may be held.
+/// Calls `f` with the task, which does not change meanwhile. False: it is complete. The caller must
+/// hold no lock of the graph.
 bool look_at(LiveAccess const& asked, SubmissionLock& graph, FunctionRef<void(Task const&)> f);
-/// The description of a task that may be complete; then it is the task's number.
+/// Returns the description of a task; if it is complete, only its number.
 [[nodiscard]] std::string text_of(LiveAccess const& asked, SubmissionLock& graph);
-/// For a task that is not complete it is what `text` says, which is called under the task's lock
-/// and that of its region.
+/// Returns what `text` returns for a task that is not complete. `text` is called under the task's
+/// lock and that of its region.
 [[nodiscard]] std::string text_of(LiveAccess const& asked, SubmissionLock& graph,
                                   FunctionRef<std::string(Task const&)> text);
 

@@ -7,7 +7,7 @@
 
 #include <unordered_set>
 
-/// Which task cannot be complete before which.
+/// Finds the tasks that cannot be complete before a given one.
 namespace trellis::Impl {
 
 void Waiters::remove(Waiter const& waiter) {
@@ -37,7 +37,7 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
       if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0)
         next.push_back({successor, id});
     });
-    // The task that this one is a part of; it is live as long as this one.
+    // The task that this one is a part of is live as long as this one.
     if (Task* const owner = whole_of(*from.task)) f(LiveAccess{owner, owner->id});
     guard = guard_of(*from.task);
   }
@@ -62,13 +62,13 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
   for_each_excluded(from, guard, f);
 }
 
-/// A task has its exclusive areas until it is complete, whatever other task of its region needs
-/// them.
+/// Calls `f` for the tasks that wait for exclusive areas of `from`. A task has its exclusive areas
+/// until it is complete, whatever other task of its region needs them.
 ///
 /// While a thread has the lock of the region, no task is submitted to it, and no task of it gives
-/// up what it has. A task that is live under its own lock cannot become complete. So a task that is
-/// live then, and of this region, stays as it is while it is compared. That holds for both: the
-/// holder may have lost what made it wait, and run.
+/// up what it has. A task that is live under its own lock cannot become complete. So a task of this
+/// region that is live then does not change while it is compared. That must hold for both tasks:
+/// the holder may meanwhile have lost what made it wait, and run.
 ///
 /// Two locks of tasks are held at the same time in no other place, and here under the mutex.
 template <class F>

@@ -18,10 +18,10 @@ class TaskSlab;
 /// The tasks whose bodies wait for others, and the search for circles: a wait that cannot end is
 /// an error.
 ///
-/// INVARIANT. A task is added under the mutex, under which it has been found that it closes no
-/// circle. Edges to a new task hold up no other task. Those that a part gets by `after(...)` do, so
-/// they are added under the mutex as well. So where two threads would close a circle together, the
-/// second one finds it.
+/// INVARIANT. A task is added under the mutex, after a check under the same hold that it closes no
+/// circle. Edges to a new task hold up no other task. But edges that a part gets by `after(...)`
+/// do, so they are added under the mutex as well. So where two threads would close a circle
+/// together, the second one finds it.
 class Waiters {
  public:
   struct Waiter {
@@ -36,7 +36,7 @@ class Waiters {
   [[nodiscard]] QuietLock<std::mutex>& mutex() { return m_mutex; }
   void add(Waiter const& waiter) { m_waiters.push_back(waiter); }
   void remove(Waiter const& waiter);
-  /// Which task waits for which. It takes the mutex itself.
+  /// Returns which task waits for which. It takes the mutex itself.
   [[nodiscard]] std::vector<std::pair<TaskId, TaskId>> all();
   /// True when the task with the id `awaited` is `from`, or cannot be complete before `from` is: by
   /// dependencies, by other tasks that wait, or by exclusive areas.

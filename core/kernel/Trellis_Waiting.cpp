@@ -27,7 +27,7 @@
 #include <thread>
 #include <utility>
 
-/// Threads that wait, outside of tasks and inside.
+/// Handles threads that wait, outside of tasks and inside.
 namespace trellis::Impl {
 
 namespace {
@@ -59,7 +59,7 @@ Waiting::Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQue
       m_polling(polling),
       m_sections(sections) {}
 
-/// A thread that records cannot wait for what it records, which does not run.
+/// Throws if the thread records: it cannot wait for tasks that it records, as they do not run.
 void Waiting::require_no_recording() const {
   if (m_submission.is_held_here()) Submitting::refuse();
   if (PlanRecording::top == nullptr) return;
@@ -79,7 +79,7 @@ void Waiting::wait() {
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
   m_destructors.drain();
   FailureLog::Report report = m_failures.report();
-  // What destructors submit that run only now is waited for as well.
+  // Tasks that are submitted by destructors that run only now are waited for as well.
   for (m_kernel.drop_objects(false); !m_kernel.all_done(); m_kernel.drop_objects(false)) {
     m_destructors.drain();
     report.add(m_failures.report());
@@ -149,7 +149,8 @@ void Waiting::wait_outside(Until const& until) {
   });
 }
 
-/// `wait` returns where `until` says so, or instead of a sleep when other graphs are to be helped.
+/// Waits by `wait`, and helps other graphs. `wait` returns where `until` says so, or instead of a
+/// sleep when other graphs have to be helped.
 void Waiting::wait_and_help(Until const& until, FunctionRef<void(Until const&)> wait) {
   if (!HelpedGraphs::may_come(m_kernel)) return wait(until);
   auto const goes_on = [&] {
@@ -181,7 +182,7 @@ void Waiting::help() {
     help_on_main();
 }
 
-/// Workers run all tasks but those that are bound to the main thread.
+/// Runs tasks that are bound to the main thread; workers run all others.
 void Waiting::help_on_main() {
   if (Frame::of(m_kernel) != nullptr || ProgressSource::is_calling()) return;
   if (m_workers.seat(0).in_use.load(std::memory_order_relaxed)) return;  // by this thread
@@ -213,9 +214,9 @@ void Waiting::wait_serially(Until const& until) {
   run_serially(until);
 }
 
-/// See SerialTurn. The longer it has waited, the longer it sleeps, see Polling::nap. The thread
-/// asks `rather_than_sleep` while it has the turn: another thread that has it is in the middle of a
-/// task, which is not ready any more, nor complete.
+/// Runs tasks serially, see SerialTurn. The longer the thread has waited, the longer it sleeps, see
+/// Polling::nap. It asks `rather_than_sleep` while it has the turn. For if another thread has the
+/// turn, that one is in the middle of a task, which is no longer ready, and not complete.
 void Waiting::run_serially(Until const& until) {
   auto since = std::chrono::steady_clock::now();
   auto const done = [&] { return until.done() || m_kernel.has_only_open_completions(); };
@@ -239,17 +240,17 @@ void Waiting::run_serially(Until const& until) {
   }
 }
 
-/// See Holding. The thread has no more than one task in hand that has passed on a device. Another
-/// thread asks for the rest.
+/// Stops polling, and gives away the tasks that the thread holds, see Holding. (Polling a device
+/// leaves the thread with one task at most; another thread polls for the rest.)
 [[gnu::always_inline]] inline void Waiting::let_go_what_is_held(Seat& seat) {
   m_polling.stop(seat);
   for (Task** held : seat.holding)
     if (Task* const task = std::exchange(*held, nullptr)) m_kernel.push(*task, &seat);
 }
 
-/// A program may ask whether a task is done until it is, or wait for another graph. No worker
-/// completes what has been said of a serial graph, so the thread that asks does. If another thread
-/// has the turn, that one waits for this graph, and goes on with it.
+/// Helps a serial graph. A program may ask whether a task is done until it is, or wait for another
+/// graph. No worker of a serial graph completes tasks whose Completions are resolved, so the asking
+/// thread does. If another thread has the turn, that one waits for this graph, and goes on with it.
 void Waiting::help_serially() {
   if (Frame::of(m_kernel) != nullptr || ProgressSource::is_calling()) return;
   SerialTurn::Hold const turn(m_serial_turn, std::try_to_lock);
@@ -265,7 +266,8 @@ void Waiting::help_serially() {
   if (m_completions.any_said()) run();
 }
 
-/// May the thread run tasks on top of the one that waits? Serial graphs have their own order.
+/// True if the thread may run tasks on top of the one that waits. Serial graphs have their own
+/// order.
 inline bool Waiting::may_run_above(Frame const& frame) const {
   return !m_serial && frame.seat.number >= 0 && frame.what == Frame::What::runs;
 }
@@ -274,11 +276,11 @@ inline bool Waiting::may_run_above(Frame const& frame) const {
 /// `needed` says, until it is `done`, or none is found. Returns whether it is done.
 ///
 /// INVARIANT (what is on the stack of a waiting task). The task beneath goes on when what it waits
-/// for is complete, and when what has been run above it is over. As only tasks are run there
-/// without which the first cannot be, the second asks for nothing more: no wait can hang that did
-/// not without. So it is for any number of them on top of each other. A body that runs again is not
-/// run there: it may do so until a task has run that the wait does not need. Only the first task of
-/// a batch is run there.
+/// for is complete, and when what has been run above it is over. Only tasks are run there without
+/// which the first condition cannot hold. So the second condition adds nothing: no wait can hang
+/// that would not hang without it. That holds for any number of tasks on top of each other. A body
+/// that runs again is not run there: it may do so until a task has run that the wait does not need.
+/// Only the first task of a batch is run there.
 template <class Needed, class Done>
 [[gnu::always_inline]] inline bool Waiting::run_needed(Frame& frame, Needed const& needed,
                                                        Done const& done) {
@@ -297,11 +299,12 @@ template <class Needed, class Done>
   }
 }
 
-/// As `run_needed`, and tries again for a while, as what is left runs elsewhere or is not ready.
+/// Works like `run_needed`, but tries again for a while, as what is left runs elsewhere or is not
+/// ready.
 template <class Needed, class Done>
 bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const& done) {
-  // In all about what it takes to put a thread to sleep and wake another; the policy looks through
-  // tasks, and may hold locks while it does.
+  // In all this takes about as long as to put a thread to sleep and wake another. The policy looks
+  // through tasks, and may hold locks while it does.
   constexpr int times = 20;
   constexpr int between = 25;
   if (!may_run_above(frame)) return done();
@@ -312,15 +315,15 @@ bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const
   return done();
 }
 
-/// A task waits for another. Its thread cannot simply run any tasks meanwhile: one of these might
-/// wait for something that depends on the task beneath it. It runs what it waits for, see
-/// `run_needed`, and tasks that no other thread may run, those bound to the main thread; else it
-/// sleeps, and another thread takes its place.
+/// Lets a task wait for another. Its thread cannot simply run any tasks meanwhile: one of these
+/// might wait for something that depends on the task beneath it. It runs what it waits for, see
+/// `run_needed`, and tasks bound to the main thread, which no other thread may run. If there is
+/// none it sleeps, and another thread takes its place.
 inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate) {
   if (frame.is_launch()) refuse_while_launched(frame);
   let_go_what_is_held(frame.seat);
-  // A ready task is not complete, so of its way up to the one that is waited for, and on to the one
-  // that waits, none is.
+  // A ready task is not complete. So no task on the way from it up to the awaited one, and on to
+  // the waiting one, is complete.
   LiveAccess const awaited{handle.task, handle.id};
   LiveAccess const waiter{&frame.task, frame.task.id};
   auto const leads_to_part = [&](Task const& task) {
@@ -337,9 +340,9 @@ inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, Section
   if (!run_needed(frame, leads_to_part, done)) wait_long(frame, handle);
 }
 
-/// Waits for a section that no thread can have begun. A part of the task that waits, which itself
-/// need not wait for anything, is run here at once, as that wait cannot be hopeless. Other threads
-/// may begin any other one when the search for circles knows of the wait.
+/// Waits for a section that no thread can have begun. If it is a part of the waiting task and has
+/// no predecessors, it runs here at once, as that wait cannot be hopeless. Any other section may be
+/// begun by other threads once the search for circles knows of the wait.
 void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_part,
                          Sections::Gate& gate) {
   Task& task = *handle.task;
@@ -353,7 +356,7 @@ void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_part,
   if (!m_kernel.is_done(handle)) wait_long(frame, handle);
 }
 
-/// The rest of `wait_inside`: what the wait needs is not ready, or others have it.
+/// Does the rest of `wait_inside`: what the wait needs is not ready, or other threads have it.
 void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
   bool of_this = false;
   {
@@ -394,9 +397,10 @@ void Waiting::require_may_wait() const {
   if (frame != nullptr && frame->is_launch()) refuse_while_launched(*frame);
 }
 
-/// Outside of tasks the thread runs the section and its parts. It runs no other task but those that
-/// no other thread may run: any other one might take longer than the section, or wait for what the
-/// program does after it. When it finds none it sleeps, and its place is for another thread.
+/// Waits for a section. Outside of tasks the thread runs the section and its parts. It runs no
+/// other tasks except those that no other thread may run: others might take longer than the
+/// section, or wait for what the program does after it. When it finds none it sleeps, and another
+/// thread gets its place.
 void Waiting::wait_for_section(TaskHandle const& asked, Sections::Gate& gate) {
   if (Frame* const frame = Frame::of(m_kernel)) return wait_for_gated(asked, frame, true, &gate);
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
@@ -440,7 +444,7 @@ void Waiting::refuse_while_launched(Frame const& frame) const {
                   "; what it is to come after is said with its accesses or after(...)");
 }
 
-/// True when the task is done.
+/// Runs tasks that the wait needs. True when the task is done.
 bool Waiting::run_needed_for(Frame& frame, TaskHandle const& handle) {
   LiveAccess const awaited{handle.task, handle.id};
   auto const needed = [awaited](Task const& task) {
@@ -451,12 +455,12 @@ bool Waiting::run_needed_for(Frame& frame, TaskHandle const& handle) {
 
 namespace {
 
-/// Is there a path of edges from a ready task, which no thread takes meanwhile, to what is awaited,
-/// or to a part of it? Where many tasks are behind it, only some are looked at.
+/// True if a path of edges leads from a ready task, which no thread takes meanwhile, to the awaited
+/// one, or to a part of it. Where many tasks are behind it, only some are checked.
 ///
-/// The one that is ready keeps all that are behind it pending, so none of these cells is reused. It
-/// is asked under the lock of a policy's queue, and takes the locks of these tasks one by one: no
-/// thread pushes a task while it has the lock of one.
+/// The ready task keeps all tasks behind it pending, so none of these cells is reused. This is
+/// called under the lock of a policy's queue, and takes the locks of these tasks one by one. That
+/// is safe, as no thread pushes a task while it has the lock of one.
 bool leads_by_edges(Task const& ready, LiveAccess awaited,
                     FunctionRef<bool(Task const&)> is_awaited) {
   constexpr std::size_t most = 64;
@@ -497,10 +501,10 @@ class SleepRecord {
 
 }  // namespace
 
-/// Runs ready tasks that come before what is awaited. Other threads would run them as well. But
-/// they may all be in tasks that wait for this one in ways that the engine does not know: at a lock
-/// that this task holds, or at the initialisation of a static variable. The search for circles of
-/// waits knows this one. True when it is over.
+/// Runs ready tasks that come before the awaited one. Other threads would run them as well. But all
+/// of these may be in tasks that wait for this one, unknown to the engine: at a lock that this task
+/// holds, or at the initialisation of a static variable. The search for circles of waits knows this
+/// wait. True when it is over.
 bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
   LiveAccess const awaited{handle.task, handle.id};
   auto const is_awaited = [awaited](Task const& task) {
@@ -512,13 +516,13 @@ bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
   return run_needed(frame, needed, [&] { return m_kernel.is_done(handle); });
 }
 
-/// The rest of `wait_long`: other threads have what the wait needs, or no thread has it yet.
+/// Does the rest of `wait_long`: other threads have what the wait needs, or no thread has it yet.
 void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate) {
   SleepRecord const record(m_kernel.recorder(), frame);
   auto const done = [&] { return m_kernel.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};
   Frame::HeldUp const held_up = frame.held_up();
-  /// Registers what this wait holds up, as long as it is there.
+  /// Registers what this wait holds up, while this object exists.
   struct Registered {
     Registered(Waiting& in_waiting, Frame::HeldUp const& which, LiveAccess for_what, bool checks)
         : waiting(in_waiting), held(which), awaited(for_what) {
@@ -550,10 +554,11 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
   if (gate != nullptr) gate->open(frame.seat);
   if (m_serial) {
     auto& order = static_cast<SerialOrder&>(m_policy);
-    // The thread has it, unless a task of another graph waits for this one above this task.
+    // The thread has the turn, unless a task of another graph waits for this graph above this task.
     SerialTurn::Hold const turn(m_serial_turn);
     while (!done()) {
-      // Asked first: what is said meanwhile is seen by `pop_late`, or in the next turn.
+      // This is read first: `pop_late`, or the next turn, sees a Completion that is resolved
+      // meanwhile.
       bool const may_come = m_completions.any_open() || m_completions.any_said() ||
                             m_device_tasks.busy() || m_serial_turn.any_away();
       Task* next = m_kernel.pop_late(frame.seat);
@@ -578,8 +583,8 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     m_polling.stop(frame.seat);
     return;
   }
-  /// Some tasks wait for this task, or for one that it is a part of. Other tasks that would wait
-  /// behind those are let pass.
+  /// Lets tasks pass that would wait behind tasks which wait for this task, or for one that it is a
+  /// part of.
   struct SleepingHolder {
     Waiting& waiting;
     Vector<Task*> holders;
@@ -588,7 +593,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
       Vector<Task*> ready;
       for (LiveAccess const& each : held) {
         if (each.task->live_id.load(std::memory_order_relaxed) != each.id)
-          continue;  // it is over but for its body
+          continue;  // it is over except for its body
         for (Task* task = each.task; task != nullptr; task = whole_of(*task))
           if (std::find(holders.begin(), holders.end(), task) == holders.end() &&
               waiting.m_exclusion.sleep(*task, ready))
@@ -606,12 +611,14 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
   auto look_again = first_without_look;
   while (!done()) {
     std::uint64_t const seen = m_main.epoch();
-    // Only what the wait needs is run of the tasks that are bound to the main thread. Others might
-    // themselves wait for a task on this stack. What is needed changes with each waiter.
+    // Only tasks that the wait needs are run, even of those that are bound to the main thread.
+    // Others might themselves wait for a task on this stack. What is needed changes with each
+    // waiter.
     auto const leads_there = [&](Task& task) { return leads_to(task, handle); };
     if (Task* const bound = frame.seat.is_main ? m_main.pop_wanted(leads_there) : nullptr) {
       if (bound->marks.goes_on && !std::exchange(is_first, false)) {
-        // It may run again until another task has run, so that is given some time, see Engine::pop.
+        // The body may run again until another task has run, so that task is given some time, see
+        // Engine::pop.
         Workers::Absence const absence(m_workers, frame.seat);
         std::this_thread::sleep_for(turn_of_others);
       }
@@ -642,7 +649,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
 
 namespace {
 
-/// Nothing is left of a task but its body, or the part that is the rest of it, on this thread.
+/// True if nothing is left of a task except its body, or the part that is its rest, on this thread.
 struct PartsOver {
   OpenParts const& open;
   bool const is_rest;
@@ -653,7 +660,7 @@ struct PartsOver {
 
 }  // namespace
 
-/// See wait_for_parts.
+/// Does the work of wait_for_parts.
 [[gnu::always_inline]] inline void Waiting::wait_for_parts_here(TaskHandle const& self,
                                                                 TaskHandle const& running,
                                                                 Frame* frame) {
@@ -717,7 +724,7 @@ void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, 
   wait_for_parts_here(self, running, frame);
 }
 
-/// Whose code the thread runs in this frame.
+/// Returns the name of the code that the thread runs in this frame.
 std::string Waiting::whose_code(Frame const& frame) const {
   Task const& task = frame.task;
   if (frame.what == Frame::What::destroys)  // its accesses may be forgotten
@@ -725,13 +732,13 @@ std::string Waiting::whose_code(Frame const& frame) const {
   return text_of(task, m_submission);
 }
 
-/// What a task that waits on the main thread needs may have changed.
+/// Called when the needs of a task that waits on the main thread may have changed.
 void Waiting::main_looks_again() {
   m_main.move_epoch();
   m_workers.main_ready_added();
 }
 
-/// Waiting for `awaited` is hopeless when it cannot be complete before `waiter` is: by
+/// Throws if waiting for `awaited` is hopeless, as it cannot be complete before `waiter` is: by
 /// dependencies, by other tasks that wait, or by exclusive areas.
 void Waiting::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
   if (!m_waiters.holds_up(waiter, awaited.id)) return;
@@ -751,7 +758,8 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
   FusionPool& held_back = m_fusion;
   for (TaskHandle const& each : handles)
     held_back.awaited(m_kernel.is_done(m_kernel.resolve(each)));
-  // Where they are said to be there, they are let go before this thread looks for anything else.
+  // If tasks are known to be held back, they are released before this thread looks for anything
+  // else.
   if (hint == Awaited::fused && held_back.any())
     held_back.release_all(frame != nullptr ? frame->seat : m_kernel.own_seat());
   for (TaskHandle const& each : handles) wait_for(each, frame, hint != Awaited::unfused);

@@ -37,8 +37,8 @@ class Plans;
 class Polling;
 class SerialTurn;
 
-/// Threads that wait for tasks of a graph, outside of its tasks and inside: what they run
-/// meanwhile, and which waits are hopeless.
+/// Handles threads that wait for tasks of a graph, outside of its tasks and inside. Decides what
+/// they run meanwhile, and which waits are hopeless.
 class Waiting {
  public:
   Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQueue& main,
@@ -49,38 +49,37 @@ class Waiting {
   Waiting& operator=(Waiting const&) = delete;
 
   void wait();
-  /// Waits for one task; does not throw when it failed. `frame`: the calling thread's.
-  /// Inside a task it `lets_go` what has been held back.
+  /// Waits for one task; does not throw when it failed. `frame`: the calling thread's. `lets_go`:
+  /// inside a task it releases tasks that have been held back.
   void wait_for(TaskHandle const& handle, Frame* frame, bool lets_go = true) {
     wait_for_gated(handle, frame, lets_go, nullptr);
   }
-  /// Waits for all of these, then throws the error of the first one that has one which `wait()` has
-  /// not reported. `hint`: what is known of them; it changes nothing that comes out.
+  /// Waits for all of these, then throws the error of the first one whose error `wait()` has not
+  /// reported. `hint`: what is known of them; it does not change the result.
   void wait_for_all(std::span<TaskHandle const> handles, Awaited hint);
-  /// Are all of these done?
   [[nodiscard]] bool are_done(std::span<TaskHandle const> handles);
-  /// Is this one done? Does not look at what it has left.
+  /// True if this one is done. Does not look at what it has left.
   [[nodiscard]] bool is_done_now(TaskHandle const& handle);
-  /// The program knows that the task is complete; see FailureLog.
+  /// Called when the program knows that the task is complete; see FailureLog.
   void note_known(TaskHandle const& handle);
-  /// Is it done, and does it no longer matter to tasks that name it? (It may have failed, and
+  /// True if it is done, and no longer matters to tasks that name it. (It may have failed, and
   /// cancel these.) A recorded task is not over before its plan is gone.
   [[nodiscard]] bool is_over(TaskHandle const& handle) const;
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
   void wait_outside(Until const& until);
-  /// In a serial graph: runs tasks while it has the turn, until that is done. A task of another
+  /// Runs tasks in a serial graph while it has the turn, until `until` is done. A task of another
   /// graph may call it.
   void wait_serially(Until const& until);
-  /// By a thread that waits for another graph, see HelpedGraphs. It does not wait.
+  /// Called by a thread that waits for another graph, see HelpedGraphs. It does not wait.
   void help();
   void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// Waits for parts of which none is held, see Sections.
   void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// Throws where no wait of this thread is allowed, whatever it is for.
   void require_may_wait() const;
-  /// By a thread outside of tasks, or within one, that has called `fork_join`. The gate opens when
-  /// the wait can end, and cannot throw any more.
+  /// Called by a thread, outside of tasks or within one, that has called `fork_join`. The gate
+  /// opens when the wait can end, and cannot throw any more.
   void wait_for_section(TaskHandle const& section, Sections::Gate& gate);
 
   void main_looks_again();
@@ -95,11 +94,12 @@ class Waiting {
   void refuse_in_progress_function() const;
   [[noreturn]] void refuse_wait_of_progress_function() const;
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
-  /// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
-  /// part of is not complete either, so none of these cells is used for another task meanwhile.
+  /// True if the task, which is not complete, is a part of the other one, or of a part of it. The
+  /// tasks that it is a part of are not complete either, so none of these cells is reused
+  /// meanwhile.
   [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole) {
     Task const* owner = whole_of(task);
-    // What a task is a part of has a smaller id, unless that is of a recorded task.
+    // The task that another one is a part of has a smaller id, unless it is a recorded task.
     while (owner != nullptr && (owner != whole.task || owner->id != whole.id))
       owner = owner->id < whole.id && whole.id < PlanNode::recorded ? nullptr : whole_of(*owner);
     return owner != nullptr;

@@ -16,7 +16,8 @@ namespace trellis::Impl {
 
 namespace {
 
-/// A copy of a task's body, as long as it is there. Few are so large that they need an allocation.
+/// A copy of a task's body that lives as long as this object. Few bodies are so large that they
+/// need an allocation.
 class BodyCopy {
  public:
   explicit BodyCopy(Task const& task)
@@ -48,9 +49,9 @@ class BodyCopy {
   void* m_memory = m_here;
 };
 
-/// How many references to this allocation lie in a body of so many bytes. A View is the reference
-/// and then an address in the allocation. A reference alone may be what an old View has left where
-/// the body has padding: a move may copy padding, too.
+/// Returns how many references to this allocation a body of so many bytes has. A View is the
+/// reference and then an address in the allocation. A reference alone may be what an old View has
+/// left where the body has padding: a move may copy padding, too.
 long references_in(void const* body, std::size_t size, ResourceHold const& hold) {
   constexpr std::size_t width = sizeof(std::uintptr_t);
   auto const record = reinterpret_cast<std::uintptr_t>(hold.record());
@@ -81,16 +82,16 @@ struct References {
 
 }  // namespace
 
-/// Counts the references to the allocations of this task that its body has. It reads those in the
-/// body itself. Those behind the body's pointers (a vector of Views) show when it is copied: as
-/// many come with one copy, come with another, and go with each of them.
+/// Counts the references that a task's body has to the allocations of the task. It reads those in
+/// the body itself. References behind the body's pointers (a vector of Views) show when the body is
+/// copied: as many come with each of two copies, and go with each of them.
 ///
 /// Other threads make and drop references meanwhile. A worker that copies a functor twice makes the
 /// count too large by the same number in both steps. So a count is believed at once only where it
 /// is what the body itself has; else the smallest of several holds. One that is too large would
 /// refuse a plan that may run; one that is too small only misses a plan that should be refused.
 ///
-/// A body that is no functor of Kokkos' may have no copies, or costly ones, so it is only read.
+/// A body that is no Kokkos functor may be impossible or costly to copy, so it is only read.
 void HeldResources::count(Task const& task, std::uint32_t number, TaskSpec const& spec,
                           FoundEntries const& found) {
   std::span<AccessRequest const> const requests = spec.accesses;

@@ -16,10 +16,10 @@ namespace trellis::Impl {
 
 /// The allocations that a plan has been recorded with.
 ///
-/// A plan works on the Views that its functors captured. When the program has reallocated or
-/// dropped its own, it never sees what the plan does, and that must be a mistake. So the plan
-/// counts: of all references to an allocation so many are its own. Several plans over one View must
-/// not take each other's references for the program's. So those of all plans of all graphs are
+/// A plan works on the Views that its functors captured. If the program has reallocated or dropped
+/// its own Views, it never sees what the plan does, which must be a mistake. So the plan counts how
+/// many of the references to an allocation are its own. Several plans over one View must not take
+/// each other's references for the program's, so the references of all plans of all graphs are
 /// added up.
 class HeldResources {
  public:
@@ -28,18 +28,18 @@ class HeldResources {
   HeldResources& operator=(HeldResources const&) = delete;
   ~HeldResources() { release(); }
 
-  /// The references in the body of a task that is recorded, which is the plan's `number`th, counted
-  /// from 1.
+  /// Counts the references in the body of a task that is recorded. It is the plan's `number`th,
+  /// counted from 1.
   void count(Task const& task, std::uint32_t number, TaskSpec const& spec,
              FoundEntries const& found);
-  /// All tasks are there. From now on the references are known to other plans.
+  /// Called when all tasks are recorded. From now on other plans know the references.
   void recorded();
-  /// One that the program held then, and holds no longer, by its label; or null.
+  /// Returns the label of an allocation that the program held then, and holds no longer; or null.
   [[nodiscard]] std::string const* find_lost() const;
-  /// Before the first reference of the plan is gone: a plan over the same View that looks meanwhile
-  /// finds more references than plans have, never fewer.
+  /// Called before the first reference of the plan is gone. So a plan over the same View that looks
+  /// meanwhile finds more references than plans have, never fewer.
   void forget() noexcept;
-  /// Without a lock: it may free Views.
+  /// Called without a lock, as it may free Views.
   void release() noexcept {
     forget();
     m_resources.clear();
@@ -49,8 +49,8 @@ class HeldResources {
   struct Held {
     std::string label;
     std::unique_ptr<ResourceHold> hold;
-    long held = 1;                  ///< by the plan, with `hold`; not more than there are
-    bool held_outside = false;      ///< when it had been recorded
+    long held = 1;                  ///< the plan's references, with `hold`; at most the real number
+    bool held_outside = false;      ///< the program held it when the plan had been recorded
     bool is_known = false;          ///< to other plans
     std::uint32_t counted_for = 0;  ///< number of the task whose references were counted last
   };

@@ -20,15 +20,15 @@
 
 /// Loops whose passes submit the same tasks again and again.
 ///
-/// What the body of a pass submits is collected (see Pass) and compared, task by task, with the
-/// passes that are remembered. At its end the pass is submitted as one task, the whole, with the
-/// union of the accesses; the collected tasks are the parts of it. It is what a task is that was
-/// refined while it was pending: the parts may start when the whole does, and when the last one is
-/// complete, so is the whole. Only their edges need not be derived. So a task of a pass is an
-/// ordinary task from there on, and any number of passes with one plan may be in flight.
+/// The tasks that the body of a pass submits are collected (see Pass) and compared, one by one,
+/// with the passes that are remembered. At its end the pass is submitted as one task, the whole,
+/// with the union of the accesses; the collected tasks are its parts. The whole is like a task that
+/// was refined while it was pending: the parts may start when the whole does, and when the last one
+/// is complete, so is the whole. Only their edges need not be derived. From there on a task of a
+/// pass is an ordinary task, and any number of passes with one plan may be in flight.
 ///
-/// A pass that is like none is recorded: its edges are derived while it is collected, among its
-/// tasks alone.
+/// A pass that is like none of these is recorded: its edges are derived while it is collected,
+/// among its tasks alone.
 namespace trellis::Impl {
 
 namespace {
@@ -38,8 +38,8 @@ constexpr TaskOps whole_ops{
     [](void* body) noexcept { static_cast<WholePass*>(body)->~WholePass(); },
     [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
 
-/// Can a plan have this task? Explicit dependencies lead to tasks that the next time will be
-/// others, and states of the user's are compared by the user.
+/// True if a plan may have this task. It may have no explicit dependencies, as these would lead to
+/// different tasks the next time, and no states of the user's, as user code compares them.
 bool can_be_collected(TaskSpec const& spec) {
   return spec.after.empty() &&
          std::all_of(spec.accesses.begin(), spec.accesses.end(),
@@ -67,15 +67,16 @@ Passes::Passes(Kernel& kernel, Submission& admission, Destructors& destructors, 
 IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
                               FunctionRef<bool(std::uint64_t)> body) {
   IterateReport report;
-  // An outer recording gets the tasks as they come. Rules compare each task with those around the
-  // pass, and a policy that adds edges wants to see each.
+  // No pass is collected in these cases. An outer recording takes the tasks as they come. Rules
+  // compare each task with those around the pass. A policy that adds edges wants to see each task.
   bool const never = m_kernel.is_serial() || PlanRecording::of(m_kernel) != nullptr ||
                      !m_rules.empty() || m_policy_edges.are_wanted();
   PassMemory memory;
   Pass pass;
   std::uint64_t in_vain = 0;  // passes in a row that were like none of those remembered
   for (std::uint64_t k = 0; k < passes; ++k) {
-    // Where too many differ it would cost more than it gains: then only now and then.
+    // Where too many passes differ, collecting costs more than it gains. Then it is only tried now
+    // and then.
     if (never || (in_vain >= PassMemory::most && in_vain % PassMemory::most != 0)) {
       ++in_vain;
       ++report.dynamic;
@@ -131,7 +132,8 @@ TaskHandle Passes::collect_task(PlanRecording& recording, TaskSpec& spec) {
   return handle;
 }
 
-/// Invalid, and nothing has happened, when the pass does not collect any more.
+/// Collects the task. Returns an invalid handle, and does nothing, when the pass does not collect
+/// any more.
 TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
   bool const known = pass.recorded == nullptr && memory.next(spec);  // may ask the user's tags
   std::unique_lock lock(m_submission);
@@ -169,7 +171,8 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
   return handle;
 }
 
-/// The plan of this pass, with the tasks that have been collected. The graph's lock is held.
+/// Begins the plan of this pass with the tasks that have been collected. The caller holds the
+/// graph's lock.
 void Passes::begin_plan(Pass& pass) {
   auto plan = std::make_shared<RecordedGraph>(m_slab, m_failures, m_streams);
   for (std::size_t k = 0; k < pass.tasks.size(); ++k) plan->add_like(*pass.plan, k, *pass.tasks[k]);
@@ -177,15 +180,15 @@ void Passes::begin_plan(Pass& pass) {
   pass.recorded = std::move(plan);
 }
 
-/// The plan that a pass is to be submitted with whose body is over; null when it has been
-/// submitted, or is empty.
+/// Returns the plan with which a pass is to be submitted whose body is over. Null when the pass has
+/// been submitted, or is empty.
 std::shared_ptr<RecordedGraph> Passes::plan_of(Pass& pass, PassMemory& memory) {
   {
     std::lock_guard const lock(m_submission);
     if (!pass.collects || pass.tasks.empty()) return nullptr;
     if (pass.recorded == nullptr) {
       if (std::shared_ptr<RecordedGraph> known = memory.end()) return known;
-      begin_plan(pass);  // one that ends earlier than those known
+      begin_plan(pass);  // the pass ends earlier than the known ones
     }
   }
   pass.recorded->seal();
@@ -198,8 +201,8 @@ std::shared_ptr<RecordedGraph> Passes::plan_of(Pass& pass, PassMemory& memory) {
 
 // --- submitting ----------------------------------------------------------------------------------
 
-/// A collected task gets its id, and with it its place in the order of submission. The submission
-/// lock is held.
+/// Gives a collected task its id, and with it its place in the order of submission. The caller
+/// holds the submission lock.
 void Passes::number(Task& task) {
   Provisional::end(task, m_admission.take_id());
   if (task.marks.is_replay)
@@ -207,7 +210,7 @@ void Passes::number(Task& task) {
                   [&](PlanState& plan) { plan.last = m_kernel.handle_of(&task, task.id); });
 }
 
-/// The pass becomes one task with parts. False when it has been submitted on demand.
+/// Submits the pass as one task with parts. False when it has been submitted on demand.
 bool Passes::admit_whole(Label const& label, Pass& pass,
                          std::shared_ptr<RecordedGraph> const& plan) {
   bool const as_graph = plan->has_graph.load(std::memory_order_relaxed);
@@ -264,7 +267,7 @@ bool Passes::admit_whole(Label const& label, Pass& pass,
     if (m_kernel.planner() != nullptr) region->plan_number = plan->number();
     whole->inner = std::move(region);
     whole->is_split = true;
-    // The parts that are launched as a graph are complete with it.
+    // Parts that are launched as a graph are complete with it.
     if (!as_graph) m_admission.count_submitted(parts.size());
     collects_no_more(pass);
   }
@@ -274,8 +277,8 @@ bool Passes::admit_whole(Label const& label, Pass& pass,
   return true;
 }
 
-/// Gives a part the edges that it has by the plan. One without any gets one from the start of the
-/// whole.
+/// Gives a part the edges that it has by the plan. A part without any gets one from the start of
+/// the whole.
 void Passes::link_part(RecordedGraph const& plan, std::vector<Task*> const& parts, std::size_t k,
                        bool as_graph) {
   Task& part = *parts[k];
@@ -291,19 +294,19 @@ void Passes::link_part(RecordedGraph const& plan, std::vector<Task*> const& part
   if (!as_graph) part.unfinished.store(std::max(plan.edges_to(k), 1), std::memory_order_relaxed);
 }
 
-/// The graph's lock is held.
+/// The caller holds the graph's lock.
 void Passes::collects_no_more(Pass& pass) {
   pass.collects = false;
   if (std::erase(m_passes, &pass) != 0) m_collecting.fetch_sub(1, std::memory_order_release);
 }
 
-/// What the pass has collected becomes ordinary tasks, and so does what is to come. The submission
-/// lock is held; the tasks are to be published afterwards.
+/// Turns the tasks that the pass has collected into ordinary tasks; later ones are not collected.
+/// The caller holds the submission lock, and publishes the tasks afterwards.
 void Passes::admit_collected(Pass& pass, Vector<Unpublished>& admitted) {
   if (!pass.collects) return;
   pass.collects = false;
-  // A thread that finds that no pass collects goes on with the ids, see `resolve`. They are
-  // given before.
+  // A thread that finds that no pass collects uses the ids, see `resolve`. So they are given
+  // before.
   struct AtEnd {
     Passes& passes;
     Pass& pass;
@@ -342,7 +345,7 @@ void Passes::admit(Pass* pass) {
   publish(admitted);
 }
 
-/// Admits what all threads' passes have collected, of those that `which` chooses.
+/// Admits the collected tasks of the passes that `which` chooses, on all threads.
 void Passes::admit(FunctionRef<bool(Pass const&)> which) {
   if (m_collecting.load(std::memory_order_acquire) == 0) return;
   Vector<Unpublished> admitted;

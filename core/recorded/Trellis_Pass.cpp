@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-/// Which of the passes that a loop remembers a new one is like.
+/// Finds the remembered pass of a loop that a new one is like.
 namespace trellis::Impl {
 
 void PassMemory::begin() {
@@ -48,8 +48,8 @@ std::shared_ptr<RecordedGraph> const& PassMemory::leader() const {
   return m_leader != none ? m_known[m_leader].plan : nobody;
 }
 
-/// With the leader it has all up to the position in common, so with each other one what that has in
-/// common with the leader, but not more: that was asked.
+/// The new plan has all tasks up to the position in common with the leader. So it shares with each
+/// other plan what that plan shares with the leader, and no more, as the comparison has shown.
 void PassMemory::add(std::shared_ptr<RecordedGraph> plan) {
   std::array<std::size_t, most> common{};
   for (std::size_t k = 0; k < most && m_leader != none; ++k)

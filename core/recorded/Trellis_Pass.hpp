@@ -18,22 +18,22 @@ namespace trellis::Impl {
 
 class PlanGraphs;
 
-/// The different passes that a loop remembers, and which of them a new pass is like so far.
+/// The different passes that a loop remembers, and the one that a new pass is like so far.
 ///
 /// All plans that agree with the pass so far agree with each other so far. So a task is compared
-/// with one of them, the leader; when that is another one, with those that part from the leader
-/// just there.
+/// with only one of them, the leader. If it differs there, it is compared with the plans that part
+/// from the leader at this position.
 class PassMemory {
  public:
   static constexpr std::size_t most = 8;
 
-  /// A new pass. Begins with the plan used last.
+  /// Begins a new pass, with the plan that was used last as the leader.
   void begin();
-  /// The next task of the pass. False: no plan goes on with it.
+  /// Compares the next task of the pass. False: no plan goes on with it.
   [[nodiscard]] bool next(TaskSpec const& spec);
-  /// The pass is over: the plan that it is like, or null.
+  /// Ends the pass. Returns the plan that it is like, or null.
   [[nodiscard]] std::shared_ptr<RecordedGraph> end();
-  /// The plan that the pass has been like so far; null when there is none.
+  /// Returns the plan that the pass has been like so far; null when there is none.
   [[nodiscard]] std::shared_ptr<RecordedGraph> const& leader() const;
   /// Remembers the plan of a pass that was none of these, in the place of the one used longest ago.
   void add(std::shared_ptr<RecordedGraph> plan);
@@ -42,30 +42,30 @@ class PassMemory {
   struct Known {
     std::shared_ptr<RecordedGraph> plan;
     std::uint64_t used = 0;
-    std::array<std::size_t, most> common{};  ///< so many tasks are those of another one, too
+    std::array<std::size_t, most> common{};  ///< so many first tasks are also those of another one
   };
   static constexpr std::size_t none = most;
   std::array<Known, most> m_known;
   std::size_t m_leader = none;
-  std::size_t m_position = 0;  ///< tasks of the pass that the leader has as well
+  std::size_t m_position = 0;  ///< number of first tasks that the leader has as well
   std::uint64_t m_uses = 0;
 };
 
 /// A pass of `iterate`, whose tasks are collected until its body is over.
 ///
-/// A collected task is made, with its functor and its properties, and the user has a handle of it.
+/// A collected task exists, with its functor and its properties, and the user has a handle of it.
 /// It is not submitted: it has no id and no edges, and only its pass knows it. At the end of the
-/// body all of them are submitted as one task, the whole, of which they are the parts: their edges
-/// are those of the plan.
+/// body all of them are submitted as parts of one task, the whole. Their edges are those of the
+/// plan.
 ///
-/// ON DEMAND. When a thread asks after a collected task (`Passes::resolve`), or for everything, the
-/// pass is submitted at once. What it has collected becomes ordinary tasks, in order, and so does
-/// what it hands in from there on. So no thread ever waits for the body.
+/// ON DEMAND. When a thread uses the handle of a collected task (`Passes::resolve`), or waits for
+/// all tasks, the pass is submitted at once. The collected tasks become ordinary tasks, in order,
+/// and the body submits ordinary tasks from there on. So no thread ever waits for the body.
 ///
-/// HANDLES of collected tasks are provisional (see Provisional). A provisional id says of which pass
-/// the task is, and at which place.
+/// HANDLES of collected tasks are provisional (see Provisional). A provisional id encodes the pass
+/// and the task's place in it.
 ///
-/// All but the comparison with plans is guarded by the graph's lock.
+/// The graph's lock guards all but the comparison with plans.
 class Pass {
  public:
   static constexpr unsigned place_bits = 24;
@@ -74,7 +74,7 @@ class Pass {
   [[nodiscard]] TaskId provisional_id(std::size_t place) const {
     return Provisional::bit | m_number << place_bits | place;
   }
-  /// The place of a task that has this provisional id.
+  /// Returns the place of the task that has this provisional id.
   [[nodiscard]] static std::uint32_t place_of(TaskId id) {
     return static_cast<std::uint32_t>(id & (most_tasks - 1));
   }
@@ -91,11 +91,12 @@ class Pass {
     recorded = nullptr;
   }
 
-  /// False: it has been submitted, and what comes is submitted as it comes. It stays false.
+  /// False: the pass has been submitted, and later tasks are submitted as they come. It remains
+  /// false.
   std::atomic<bool> collects{false};
   std::vector<Task*> tasks;       ///< collected so far
-  RecordedGraph* plan = nullptr;  ///< that begins with these
-  /// That one, when it is made of this pass.
+  RecordedGraph* plan = nullptr;  ///< the plan that begins with these
+  /// That plan, if it is made from this pass.
   std::shared_ptr<RecordedGraph> recorded;
   [[nodiscard]] std::uint64_t number() const { return m_number; }
 

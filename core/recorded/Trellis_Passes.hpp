@@ -43,16 +43,19 @@ class Passes {
   Passes(Passes const&) = delete;
   Passes& operator=(Passes const&) = delete;
 
-  /// Calls `body` for each pass until it says no, and replays passes that are like earlier ones.
+  /// Calls `body` for each pass until it returns false, and replays passes that are like earlier
+  /// ones.
   IterateReport iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body);
-  /// The next task of a pass. Invalid: the pass does not collect it, nor any other from there on.
+  /// Collects the next task of a pass. Returns an invalid handle if the pass does not collect it,
+  /// nor any other from there on.
   TaskHandle collect_task(PlanRecording& recording, TaskSpec& spec);
-  /// What these passes have collected so far becomes ordinary tasks.
+  /// Turns the tasks that these passes have collected so far into ordinary tasks.
   void admit(Pass* pass);
   void admit(FunctionRef<bool(Pass const&)> which);
   void admit_all();
-  /// What a provisional handle stands for, whose task is submitted if it has not been. Other handles
-  /// stay as they are; but a replay of a recorded task's plan may have been collected.
+  /// Returns the handle of the task that a collected task has become, and submits it if need be.
+  /// Other handles are returned as they are; but a collected replay of a recorded task's plan is
+  /// submitted, too.
   TaskHandle resolve(TaskHandle const& handle);
 
  private:
@@ -66,7 +69,7 @@ class Passes {
   void collects_no_more(Pass& pass);
   struct Unpublished {
     Task* task;
-    std::int32_t rest;  ///< to be taken off its count
+    std::int32_t rest;  ///< what has to be taken off its count
   };
   void admit_collected(Pass& pass, Vector<Unpublished>& admitted);
   void publish(Vector<Unpublished> const& admitted);
@@ -83,7 +86,7 @@ class Passes {
   FailureLog& m_failures;
   std::deque<TagRule> const& m_rules;
   AsyncStreams& m_streams;
-  Recorder* const m_recorder;  ///< null: does not record
+  Recorder* const m_recorder;  ///< null: the graph does not record
 
   std::atomic<std::uint64_t> m_last_pass{0};
   std::vector<Pass*> m_passes;       ///< guarded by m_submission: those that have collected tasks

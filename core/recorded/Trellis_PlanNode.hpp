@@ -10,23 +10,22 @@ namespace trellis::Impl {
 
 struct PlanState;
 
-/// By which scheduling policies know a plan, or a pass: a new one, never 0.
+/// Returns a new number, never 0, by which scheduling policies know a plan or a pass.
 [[nodiscard]] std::uint64_t new_plan_number();
 
-/// What a plan keeps of one of its tasks, see PlanState. The task is never done before the plan is
-/// gone: its `live_id` is what it was recorded with, and so is its `id`.
+/// The data that a plan keeps of one of its tasks, see PlanState. The task is never done before the
+/// plan is gone: its `live_id` and its `id` keep the values that they were recorded with.
 struct alignas(64) PlanNode {  // each is written by the thread that runs its task
-  /// In the ids of recorded tasks, and in no others.
+  /// This bit is set in the ids of recorded tasks, and in no others.
   static constexpr TaskId recorded = TaskId{1} << 63;
 
   PlanState* plan = nullptr;
-  std::int32_t first_edges = 0;  ///< edges to it within one round
-  std::int32_t edges = 0;        ///< with those from the round before
-  /// Of its successors, which have those of its own round first and those of the next round behind
-  /// them.
+  std::int32_t first_edges = 0;  ///< edges to the task within one round
+  std::int32_t edges = 0;        ///< also with those from the round before
+  /// The number of its successors in its own round. Those of the next round come behind them.
   std::uint32_t own_round = 0;
-  /// The number of its successors that a failure reaches. The others come last, and have their
-  /// edges for the counts alone, see PlanState.
+  /// The number of its successors that a failure reaches. The others come last; their edges serve
+  /// the counts alone, see PlanState.
   std::uint32_t carrying = 0;
   TaskId run_id = 0;                     ///< of its next or current run, see Plans::number_runs
   std::uint32_t index = 0;               ///< in the order of submission

@@ -14,15 +14,15 @@ class Pass;
 class PassMemory;
 struct PlanState;
 
-/// What happens to the tasks that a thread submits to a graph, while they are not simply submitted:
-/// they are recorded, or collected by a pass of `iterate`.
+/// Exists while the tasks that a thread submits to a graph are recorded, or collected by a pass of
+/// `iterate`.
 struct PlanRecording {
   explicit PlanRecording(Kernel& in_kernel, Pass* of_pass = nullptr, PassMemory* of_loop = nullptr);
   PlanRecording(PlanRecording const&) = delete;
   PlanRecording& operator=(PlanRecording const&) = delete;
   ~PlanRecording();
 
-  /// The innermost one of this graph on the calling thread, or null.
+  /// Returns the innermost recording of this graph on the calling thread, or null.
   [[nodiscard]] static PlanRecording* of(Kernel const& kernel) {
     return top == nullptr ? nullptr : find(kernel);
   }
@@ -32,14 +32,15 @@ struct PlanRecording {
   PassMemory* const memory;  ///< of the pass
   std::shared_ptr<PlanState> plan;
   PlanRecording* const outer;  ///< of another graph, on the same thread
-  /// The innermost one on this thread, or null.
+  /// The innermost recording on this thread, or null.
   TRELLIS_IMPL_ONE_FOR_ALL static constinit inline thread_local PlanRecording* top = nullptr;
 
  private:
   [[nodiscard]] static PlanRecording* find(Kernel const& kernel);
 };
 
-/// Until it ends, what the calling thread submits does not belong to what it records.
+/// While this object exists, the tasks that the calling thread submits do not belong to what it
+/// records.
 class NotRecording {
  public:
   NotRecording() : m_recording(std::exchange(PlanRecording::top, nullptr)) {}

@@ -27,46 +27,47 @@ namespace trellis::Impl {
 class PlanGraphs;
 class Plans;
 
-/// Tasks of a plan that hang together by edges, within a round or to the next one.
+/// A set of a plan's tasks that are connected by edges, within a round or to the next one.
 ///
-/// THE END OF ROUNDS THAT ARE CANCELLED. Say a run of task v is over in round r, and from there on
-/// nothing of the component will run any more. Then `rounds` is set to r + 1 + the number of its
-/// tasks, if that is fewer. So it takes no longer the more rounds are left. Why do all tasks of the
-/// component take the same run for their last one? For each edge from one to another there is a
-/// path back, see PlanState, so a path leads from v to each task w of the component. It visits no
-/// task twice, so it leads to w's run in round r + n - 1 at the latest, where n is the number of
-/// tasks. That run, and those behind it, happen after the store, by the chain of acquire-release
-/// decrements, and find the new number. All other runs are in earlier rounds, and are not the last
-/// one by either number. The first one that sets it wins, and others leave it as it is.
+/// THE END OF CANCELLED ROUNDS. Say a run of task v is over in round r, and from there on nothing
+/// of the component will run any more. Then `rounds` is set to r + 1 + the number of its tasks, if
+/// that is fewer. So the end takes no longer when more rounds are left.
+///
+/// All tasks of the component take the same run for their last one. For each edge from one task to
+/// another there is a path back, see PlanState, so a path leads from v to each task w of the
+/// component. It visits no task twice, so it leads to w's run in round r + n - 1 at the latest,
+/// where n is the number of tasks. That run, and those behind it, happen after the store, by the
+/// chain of acquire-release decrements, and find the new number. All other runs are in earlier
+/// rounds, and are not the last one by either number. The first thread that sets the number wins,
+/// and others do not change it.
 struct PlanComponent {
-  std::atomic<std::uint64_t> rounds{0};  ///< how often each of its tasks runs until it is through
+  std::atomic<std::uint64_t> rounds{0};  ///< how often each of its tasks runs in all
   std::uint32_t tasks = 0;
-  /// A failure of any of its tasks reaches all of them, and so it does in all later rounds.
+  /// A failure of any of its tasks reaches all of them, also in all later rounds.
   bool fails_as_one = true;
 };
 
-/// The tasks of a piece of a plan, launched as one graph.
+/// The tasks of a piece of a plan, which are launched as one graph.
 struct PlanPiece {
   PlanGraph graph;
   std::vector<Task*> members;  ///< in the order of submission, and so of their places
-  Task* task = nullptr;        ///< in their place; its index is behind those of all tasks
+  Task* task = nullptr;        ///< runs in their place; its index is behind those of all tasks
 };
 
 /// Tasks that run round by round, without being analysed, copied or allocated again: a recorded
 /// graph, and a task for each of its places.
 ///
-/// To the tasks around it a replay is one task (here: the whole) with the union of their accesses;
-/// when that starts, the tasks without an edge to them start, and when all are through with their
-/// last round it is complete. A plan serves one whole at a time; others that may run wait in a
-/// queue.
+/// To the tasks around it a replay is one task, called the whole, with the union of the accesses.
+/// When it starts, the tasks that no edge leads to start. When all tasks have finished their last
+/// round, it is complete. A plan serves one whole at a time; others that may run wait in a queue.
 ///
 /// ROUNDS. The edges are those of two rounds in a row: within the first one, and from the first one
 /// to the second. For tasks u before v whose accesses conflict there is a path from u to v in each
-/// round, and one from v to u in the next one, so by induction paths order conflicting tasks of all
-/// rounds, and a round need not wait for the end of the one before. An edge for another reason than
-/// accesses, from u to v, is given one from v to u of the next round, which makes the same true for
-/// it. Edges to the next round only lead from later tasks to earlier ones: from u to v there is a
-/// path through v of this round and u of the next.
+/// round, and one from v to u in the next round. So by induction paths order conflicting tasks of
+/// all rounds, and a round need not wait for the end of the one before. An edge from u to v for
+/// another reason than accesses is accompanied by one from v to u of the next round, so this holds
+/// for it, too. Edges to the next round only lead from later tasks to earlier ones: from u to v of
+/// the next round there is a path through v of this round and u of the next.
 ///
 /// FAILURES go along the edges that the same tasks would have if they were submitted round by
 /// round. The edges from v to u of the next round, which accompany an edge for another reason, are
@@ -76,17 +77,18 @@ struct PlanPiece {
 ///
 /// INVARIANT (counts). `unfinished` of task v counts the edges to its next run whose trigger has
 /// not fired. It is set for a run when the run before it is over, before the successors are
-/// triggered. No edge to that next run can fire earlier: its other end u has an edge to v, so there
-/// is a path from v's run to the next run of u, whether that is in the same round or in the next
-/// one. That also means that v's runs never overlap, and that a plain store is enough: a thread
-/// that decrements the count happens after the store by the chain of acquire-release decrements
-/// along the path. A task without any edge to it starts its next run itself.
+/// triggered. No edge to that next run can fire earlier. For its other end u has an edge to v, so
+/// there is a path from v's run to the next run of u, in the same round or in the next one.
+///
+/// So v's runs never overlap, and a plain store is enough: a thread that decrements the count
+/// happens after the store by the chain of acquire-release decrements along the path. A task
+/// without any edge to it starts its next run itself.
 ///
 /// INVARIANT (end). `open` counts the tasks without a successor in their own round which have not
 /// run their last round. In the last round only the edges within it fire, and each task has a path
-/// to one of these; so when `open` is 0 everybody is through, has its count set for the first round
-/// of the next replay, and reads nothing of the plan any more: a task reads what it needs before it
-/// triggers its last successor.
+/// to one of these. So when `open` is 0 all tasks have finished, and have their counts set for the
+/// first round of the next replay. None of them reads the plan any more: a task reads what it needs
+/// before it triggers its last successor.
 struct PlanState : std::enable_shared_from_this<PlanState> {
   PlanState() = default;
   PlanState(PlanState const&) = delete;
@@ -99,68 +101,66 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   std::uint64_t generation = 0;
   Label label;
 
-  // Does not change once it is recorded.
+  // These do not change once the plan is recorded.
   std::unique_ptr<RecordedGraph> recorded;  ///< null: the plan has been dismantled
-  /// The owner of the region of all tasks, of which nothing but `scope`, `parent`, `node` and
-  /// `unfinished` is used: the last counts replays that are not complete. Its memory outlives the
-  /// plan.
+  /// The owner of the region of all tasks. Only its `scope`, `parent`, `node` and `unfinished` are
+  /// used; the last counts replays that are not complete. Its memory outlives the plan.
   Task* owner = nullptr;
   std::deque<PlanNode> nodes;  ///< of the tasks that follow
   std::vector<Task*> tasks;    ///< by place
-  /// Of a plan that is no graph as a whole.
+  /// Used in a plan that is not one graph as a whole.
   std::vector<std::unique_ptr<PlanPiece>> pieces;
-  /// By place, behind which come those of the pieces: what runs there.
+  /// The tasks that run, by place; those of the pieces come behind all others.
   std::vector<Task*> runs;
-  RecordedEdges between_pieces;  ///< edges of what runs, where there are pieces
-  std::vector<Task*> roots;      ///< what runs without an edge to it in its round
-  std::size_t leaves = 0;        ///< what runs without a successor in its round
+  RecordedEdges between_pieces;  ///< edges of the tasks that run, where there are pieces
+  std::vector<Task*> roots;      ///< tasks that run without an edge to them in their round
+  std::size_t leaves = 0;        ///< number of tasks that run without a successor in their round
   bool rounds_overlap = true;
   bool is_broken = false;  ///< a task could not be recorded in full
   HeldResources resources;
   std::unique_ptr<PlanComponent[]> components;
   std::size_t component_count = 0;
-  /// The first and the last synchronizing task, or null: the first one comes after all tasks of the
-  /// round before, and the last one before all of the next round.
+  /// The first and the last synchronizing task, or null. The first comes after all tasks of the
+  /// round before, and the last comes before all tasks of the next round.
   Task* first_barrier = nullptr;
   Task* last_barrier = nullptr;
-  std::vector<PlanState*> nested;  ///< that tasks of this one replay; they keep them alive
-  std::vector<TaskHandle> after;   ///< tasks from before, that it explicitly depends on
+  std::vector<PlanState*> nested;  ///< plans that tasks of this one replay, and keep alive
+  std::vector<TaskHandle> after;   ///< earlier tasks that it explicitly depends on
 
-  // What `Plan` says, while the graph may end.
+  // The answers of `Plan`, as the graph may end meanwhile.
   std::size_t task_count = 0;
   std::size_t edges_within_round = 0;
   std::size_t edges_between_rounds = 0;
   std::size_t access_count = 0;
 
-  // The replay under way.
+  // The state of the replay under way.
   std::uint64_t rounds_at_once = 0;  ///< how often each task runs until `open` is 0
-  std::uint64_t rounds_left = 0;     ///< behind these
+  std::uint64_t rounds_left = 0;     ///< rounds after these
   alignas(64) std::atomic<std::size_t> open{0};
   alignas(64) std::atomic<Task*> whole{nullptr};  ///< null: none
   QuietLock<SpinLock> lock;
-  /// Guarded by lock: wholes that may run, after this one.
+  /// Wholes that may run after this one. Guarded by `lock`.
   std::deque<Task*, FromReserve<Task*>> waiting;
-  TaskHandle last{};  ///< guarded by the graph's lock: of the newest replay
+  TaskHandle last{};  ///< the newest replay; guarded by the graph's lock
   struct Failed {
     std::string text;
     FailurePtr failure;
     bool cancelled;
   };
-  Map<std::uint32_t, Failed> failed;  ///< guarded by lock: by index, in the newest replay
+  Map<std::uint32_t, Failed> failed;  ///< by index, in the newest replay; guarded by lock
   struct FailedRun {
     Task* task;
     FailurePtr failure;
   };
-  /// Guarded by lock: of this round, where rounds do not overlap.
+  /// The failed runs of this round, where rounds do not overlap. Guarded by `lock`.
   Vector<FailedRun> failed_runs;
 
-  /// All tasks do nothing but launch work on one device, and a graph of that does it.
+  /// True if all tasks only launch work on one device, and a graph of that device does it instead.
   [[nodiscard]] bool is_graph() const { return recorded->graph.exists(); }
-  /// The edges of what runs.
+  /// Returns the edges of the tasks that run.
   [[nodiscard]] RecordedEdges const& edges() const {
     return pieces.empty() ? recorded->edges() : between_pieces;
   }
-  /// Calls f(task) for each that runs.
   template <class F>
   void for_each_run(F&& f) const {
     for (std::size_t k = 0; k < runs.size(); ++k)
@@ -168,18 +168,19 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   }
 };
 
-/// Calls f for the plan and for all that it replays.
+/// Calls f for the plan and for all plans that it replays.
 template <class F>
 void for_each_plan(PlanState& plan, F&& f) {
   f(plan);
   for (PlanState* nested : plan.nested) for_each_plan(*nested, f);
 }
-/// Can the task be in a graph of its device?
+/// True if the task can be in a graph of its device.
 [[nodiscard]] bool can_be_captured(Task const& task);
-/// To the count of replays that are not complete.
+/// Adds to the count of replays that are not complete.
 void add_pending(PlanState& plan, std::int32_t by);
 
-/// The body of a replay. Of a graph's: not more rounds than are launched at once.
+/// The body of a replay. If a device graph runs the plan, it has at most as many rounds as are
+/// launched at once.
 struct ReplayBody {
   static constexpr std::uint64_t graphs_at_once = 32;
   std::shared_ptr<PlanState> plan;

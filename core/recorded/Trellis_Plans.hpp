@@ -35,8 +35,9 @@ class TaskSlab;
 struct TaskSpec;
 class Workers;
 
-/// The plans of a graph: records tasks, and runs them round by round; see PlanState for why that is
-/// right. What a recorded task has in common with others, from ready to done, is the engine's.
+/// Keeps the plans of a graph: records tasks, and runs them round by round; see PlanState for why
+/// that is right. The engine handles what a recorded task has in common with others, from ready to
+/// done.
 class Plans {
  public:
   Plans(Kernel& kernel, Submission& admission, Cancellation& cancellation, Destructors& destructors,
@@ -44,9 +45,9 @@ class Plans {
   Plans(Plans const&) = delete;
   Plans& operator=(Plans const&) = delete;
 
-  /// What `body` submits on this thread becomes a plan, and does not run.
+  /// Makes a plan of the tasks that `body` submits on this thread. They do not run.
   std::shared_ptr<PlanState> record(Label&& label, FunctionRef<void()> body);
-  /// The next task of a plan that the calling thread records.
+  /// Adds the next task to a plan that the calling thread records.
   TaskHandle record_task(PlanRecording& recording, TaskSpec&& spec);
   Task& make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index);
   void dismantle(PlanState& plan);
@@ -59,7 +60,7 @@ class Plans {
   Task* run_plan(Task& whole, Seat& seat);
   Task* finish_run(Task& task, Seat& seat, TaskState state, int row);
 
-  // What a replay leaves.
+  // Functions for what a replay leaves:
   void wait_for_replay(TaskHandle const& handle);
   void rethrow_recorded(TaskHandle const& handle) const;
   static void note_failed(Task& task, std::string const& text, FailurePtr const& failure,
@@ -99,7 +100,7 @@ class Plans {
   std::deque<TagRule> const& m_rules;
   AsyncStreams& m_streams;
   Workers& m_workers;
-  Recorder* const m_recorder;  ///< null: does not record
+  Recorder* const m_recorder;  ///< null: the graph does not record
 
   TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission
   std::vector<PlanState*> m_plans;              ///< guarded by m_submission: all that there are

@@ -26,7 +26,7 @@ RecordedEdges::RecordedEdges(std::vector<RecordedEdge>&& edges, std::size_t coun
                    [](RecordedEdge const& a, RecordedEdge const& b) {
                      return std::pair(a.from, a.kind) < std::pair(b.from, b.kind);
                    });
-  // Where a failure goes along, the counts have their edge already.
+  // Where an edge carries failures, the counts have an edge already.
   std::vector<std::uint32_t> carried_from(count, none);  // by the task that the edge leads to
   std::erase_if(m_edges, [&](RecordedEdge const& edge) {
     if (edge.kind == RecordedEdge::Kind::next_round) carried_from[edge.to] = edge.from;
@@ -41,7 +41,7 @@ RecordedEdges::RecordedEdges(std::vector<RecordedEdge>&& edges, std::size_t coun
   m_first.push_back(edge);
 }
 
-/// Within what runs as one task there are no edges but the one from a run to the next.
+/// Within a piece that runs as one task there are no edges, except the one from a run to the next.
 RecordedEdges RecordedEdges::contracted(std::span<std::uint32_t const> stands_for,
                                         std::size_t count) const {
   std::vector<RecordedEdge> edges;
@@ -116,7 +116,8 @@ void RecordedGraph::add(Task& task, TaskSpec const& spec, FoundEntries const& fo
   signature.label = task.label;
   signature.tags.assign(spec.tags.begin(), spec.tags.end());
   signature.first_access = static_cast<std::uint32_t>(m_accesses.size());
-  // Which exclusive accesses meet in one group differs from round to round.
+  // The generation is open, as it differs from round to round which exclusive accesses meet in one
+  // group.
   for (std::size_t k = 0; k < spec.accesses.size(); ++k)
     if (found.of[k] != nullptr)
       task.add_access({found.of[k], spec.accesses[k].mode, false, -1, TaskAccess::any_generation});
@@ -161,7 +162,8 @@ void RecordedGraph::enter_accesses(std::size_t place, Task& task, TaskId id, Lin
   for (TaskAccess const& access : accesses(place)) enter_access(task, access, id, m_region, link);
 }
 
-/// The linker knows tasks by their ids alone.
+/// Orders a task behind barriers. The linker knows tasks by their ids alone, so any pointer will
+/// do.
 void RecordedGraph::order_by_barrier(std::size_t place, Task& task) {
   Impl::order_by_barrier(
       task, place + 1, m_region,
@@ -177,7 +179,8 @@ void RecordedGraph::order_by_barrier(std::size_t place, Task& task) {
                           : std::max(m_priority, m_signatures[place].priority);
 }
 
-/// All edges to one task come one after the other. `before`: the task's place, counted from 1.
+/// Adds an edge. All edges to one task come one after the other. `before`: the earlier task's
+/// place, counted from 1.
 void RecordedGraph::add_edge(TaskId before, std::size_t to, EdgeReason reason) {
   auto const from = static_cast<std::uint32_t>(before - 1);
   auto const next = static_cast<std::uint32_t>(to);
@@ -194,8 +197,8 @@ void RecordedGraph::seal() {
   join_accesses();
 }
 
-/// Enters each task once more, as if it were submitted again: what it comes after then, of the
-/// first round, has an edge to its next run.
+/// Enters each task once more, as if it were submitted again. Each task of the first round that it
+/// then comes after has an edge to its next run.
 void RecordedGraph::seal_rounds(std::span<Task* const> tasks, bool overlap,
                                 std::deque<TagRule> const& rules) {
   using Kind = RecordedEdge::Kind;
@@ -204,10 +207,10 @@ void RecordedGraph::seal_rounds(std::span<Task* const> tasks, bool overlap,
   std::fill(m_linked_to.begin(), m_linked_to.end(), 0);
   for (std::uint32_t to = 0; to < count; ++to) {
     auto const link = [&](LiveAccess before) {
-      if (before.id > count) return true;  // of this round
+      if (before.id > count) return true;  // it is of this round
       auto const from = static_cast<std::uint32_t>(before.id - 1);
       // From an earlier task to a later one there is a path: within this round, on to the earlier
-      // one's next run, and from there. As an edge it could fire before the round in between, see
+      // one's next run, and from there. An edge instead could fire before the round in between, see
       // PlanState.
       if (overlap && from < to) return true;
       if (std::exchange(m_linked_to[from], to + 1) != to + 1)
@@ -215,8 +218,7 @@ void RecordedGraph::seal_rounds(std::span<Task* const> tasks, bool overlap,
       return true;
     };
     enter_accesses(to, *tasks[to], count + to + 1, link);
-    // Where a rule holds in a round there is a way to the next one, too. Other edges between tasks
-    // with tags are not known.
+    // If rounds overlap, no rule orders tasks. If not, rules order tasks of two rounds, too.
     if (!overlap) order_by_rules(rules, *tasks[to], count + to + 1, m_region, link);
   }
   if (overlap)
@@ -235,7 +237,7 @@ void RecordedGraph::join_accesses() {
   };
   std::vector<Joined> joined;
   for (TaskAccess const& access : m_accesses) {
-    // A state of the user's counts as what it is for tasks without one.
+    // A state of the user's counts as the mode that it is for tasks without states.
     AreaEntry& entry = *access.entry;
     bool const is_known = entry.joined < joined.size() && joined[entry.joined].entry == &entry;
     if (!is_known) {
@@ -277,7 +279,7 @@ void RecordedGraph::join_accesses() {
 
 namespace {
 
-/// Labels of one call are most often one literal.
+/// Labels of one call mostly share one literal.
 bool same_text(std::string_view a, std::string_view b) {
   return a.size() == b.size() && (a.data() == b.data() || a == b);
 }

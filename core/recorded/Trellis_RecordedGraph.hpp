@@ -35,7 +35,7 @@ struct RecordedEdge {
   enum class Kind : std::uint8_t {
     own_round,   ///< within a round
     next_round,  ///< to the next round, where it may lead from a task to itself
-    back,        ///< to the next round, for the counts alone: a failure does not go along
+    back,        ///< to the next round, for the counts alone: it carries no failure
   };
   std::uint32_t from;
   std::uint32_t to;
@@ -47,25 +47,25 @@ struct RecordedEdge {
 class RecordedEdges {
  public:
   RecordedEdges() = default;
-  /// Among tasks at places below `count`.
+  /// Takes edges among tasks at places below `count`.
   RecordedEdges(std::vector<RecordedEdge>&& edges, std::size_t count);
 
   [[nodiscard]] std::span<RecordedEdge const> all() const { return m_edges; }
   [[nodiscard]] std::span<RecordedEdge const> from(std::size_t k) const {
     return std::span(m_edges).subspan(m_first[k], m_first[k + 1] - m_first[k]);
   }
-  /// The edges that are left where `stands_for[k]`, which is below `count`, runs in the place of
-  /// task k.
+  /// Returns the edges that are left where `stands_for[k]`, which is below `count`, runs in the
+  /// place of task k.
   [[nodiscard]] RecordedEdges contracted(std::span<std::uint32_t const> stands_for,
                                          std::size_t count) const;
 
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   std::vector<RecordedEdge> m_edges;
-  std::vector<std::uint32_t> m_first;  ///< by task, and one behind the last
+  std::vector<std::uint32_t> m_first;  ///< by task, with one more behind the last
 };
 
-/// What others see of the accesses of several tasks.
+/// A common access of several tasks, as other tasks see it.
 struct OuterAccess {
   ResourceInfo info;
   Area area;
@@ -73,15 +73,15 @@ struct OuterAccess {
   Resource const* resource;  ///< of the table of these tasks
 };
 
-/// Tasks in the order of submission, as far as they are the same each time they run: everything but
-/// what their functors hold. That is their signatures, the edges among them, and what they access
+/// Tasks in the order of submission, with all data that is the same each time they run. That is all
+/// but the data in their functors: their signatures, the edges among them, and their accesses
 /// together.
 ///
-/// It is made by admission with a linker that records: each task is entered into a region of its
-/// own, whose table knows the tasks by their places, counted from 1. A plan (see PlanState) is this
-/// and a task for each place, which runs in rounds. A pass of a loop (see Pass) is this and new
-/// tasks. After `seal` its tasks and edges do not change, so that any number of passes may use it
-/// at the same time.
+/// It is made by admission with a linker that records: each task is entered into a region of the
+/// recorded graph, whose table knows the tasks by their places, counted from 1. A plan (see
+/// PlanState) consists of this and a task for each place, which runs in rounds. A pass of a loop
+/// (see Pass) consists of this and new tasks. After `seal` its tasks and edges do not change, so
+/// any number of passes may use it at the same time.
 class RecordedGraph {
  public:
   RecordedGraph(TaskSlab& tasks, FailureLog const& failures, AsyncStreams& streams);
@@ -100,45 +100,48 @@ class RecordedGraph {
   /// Gives the task at this place its accesses; it has none.
   void give_accesses(std::size_t k, Task& task) const;
 
-  // While it is made; the graph's lock is held.
-  /// Adds a task, whose accesses have been found in the region, and gives it these. May throw.
+  // Used while it is made. The caller holds the graph's lock.
+  /// Adds a task whose accesses have been found in the region, and gives it these. May throw.
   /// `replays`: the plan that the task replays, if any.
   void add(Task& task, TaskSpec const& spec, FoundEntries const& found,
            std::deque<TagRule> const& rules, std::weak_ptr<PlanState> const& replays = {});
-  /// Adds a task that another graph, the same as this one so far, has at place `k`.
+  /// Adds a task that another graph has at place `k`. That graph has been the same as this one so
+  /// far.
   void add_like(RecordedGraph const& other, std::size_t k, Task& task);
-  /// All tasks are there.
+  /// Called when all tasks have been added.
   void seal();
-  /// This seals the graph of tasks that run in rounds: it derives the edges to the next round, too.
-  /// `overlap`: a round need not wait for the end of the one before. Where it must, the edges to
-  /// the next round only say where a failure goes. `tasks`: by place.
+  /// Seals the graph of tasks that run in rounds, and also derives the edges to the next round.
+  /// `overlap`: a round need not wait for the end of the one before. If it must, the edges to the
+  /// next round only tell where a failure goes. `tasks`: by place.
   void seal_rounds(std::span<Task* const> tasks, bool overlap, std::deque<TagRule> const& rules);
 
-  // Of passes.
-  /// Would submitting `spec` give the task at this place, but for what its functor holds?
+  // Used for passes:
+  /// True if submitting `spec` would give the task at this place, except for the data in its
+  /// functor.
   [[nodiscard]] bool is_same(std::size_t k, TaskSpec const& spec) const;
-  /// The pass with this number has this task. Its Views may be other ones than those of the pass
-  /// before, at the same addresses: the whole is to say so. Only one thread collects with a graph,
-  /// and no other thread asks for what is changed here. The graph's lock is held.
+  /// Notes that the pass with this number has this task. Its Views may differ from those of the
+  /// pass before, at the same addresses; the accesses of the whole have to tell this. Only one
+  /// thread collects with a graph, and no other thread reads what is changed here. The caller holds
+  /// the graph's lock.
   void note_identities(std::size_t k, TaskSpec const& spec, std::uint64_t pass) const;
 
-  // Afterwards.
+  // Used after `seal`.
   [[nodiscard]] RecordedEdges const& edges() const { return m_edges; }
-  /// Edges to a task within its round.
+  /// Counts the edges to a task within its round.
   [[nodiscard]] std::int32_t edges_to(std::size_t k) const { return m_signatures[k].edges_to; }
-  /// Tasks without such an edge.
+  /// Returns the tasks without such an edge.
   [[nodiscard]] std::span<std::uint32_t const> roots() const { return m_roots; }
-  /// The accesses of all tasks together: one for each area. Neighbouring runs of bytes in one mode
-  /// are put together.
+  /// Returns the accesses of all tasks together, one for each area. Neighbouring runs of bytes in
+  /// one mode are merged.
   [[nodiscard]] std::span<AccessRequest const> requests() const { return m_requests; }
-  /// Synchronizing tasks, by place.
+  /// Returns the synchronizing tasks, by place.
   [[nodiscard]] std::span<std::uint32_t const> barriers() const { return m_barriers; }
   [[nodiscard]] int priority() const { return m_priority; }  ///< the highest
   void tell(SchedulingPolicy& planner) const;
 
-  /// Where all tasks do nothing but launch work on one device.
+  /// Exists where all tasks only launch work on one device.
   PlanGraph graph;
-  /// A pass uses it. False: there is no graph, or it could not be made.
+  /// True if passes use `graph`. False: there is no graph, or it could not be made.
   std::atomic<bool> has_graph{false};
 
  private:
@@ -153,7 +156,7 @@ class RecordedGraph {
     std::uint32_t first_access = 0;
     std::uint32_t access_count = 0;
     std::int32_t edges_to = 0;
-    /// Keeps its address from being used for another one, but not its tasks.
+    /// Keeps the plan's address from being reused, but does not keep its tasks.
     std::weak_ptr<PlanState> replays;
     PlanState const* replayed = nullptr;
     Label label;
@@ -180,7 +183,7 @@ class RecordedGraph {
   int m_priority = 0;
 };
 
-/// A request for what a recorded task accesses.
+/// Returns a request for an access of a recorded task.
 [[nodiscard]] AccessRequest request_like(TaskAccess const& access);
 
 }  // namespace trellis::Impl

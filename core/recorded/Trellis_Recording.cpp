@@ -22,11 +22,11 @@
 #include <thread>
 #include <utility>
 
-/// Recording: from submitted tasks to a plan. Running one is in Trellis_Replay.cpp.
+/// Records submitted tasks as a plan. Trellis_Replay.cpp runs plans.
 namespace trellis::Impl {
 
-/// The last reference is gone, so no thread knows the plan but the one that ends the graph, which
-/// takes only plans that still have one.
+/// The last reference is gone. So the only thread that may know the plan is the one that ends the
+/// graph, and it takes only plans that still have a reference.
 PlanState::~PlanState() {
   if (EnginePin const pin{TaskHandle{control, generation}}) plans->dismantle(*this);
 }
@@ -72,11 +72,11 @@ std::shared_ptr<PlanState> Plans::record(Label&& label, FunctionRef<void()> body
     PlanRecording recording(m_kernel);
     plan = recording.plan = new_plan(std::move(label));
     Warnings* const warnings = m_kernel.warnings();
-    if (warnings != nullptr) warnings->forget(*plan);  // one that was at its address
+    if (warnings != nullptr) warnings->forget(*plan);  // an earlier plan at this address
     body();
-    m_destructors.destroy_kept();  // they would count as references of others
+    m_destructors.destroy_kept();  // their references would count as those of others
     if (warnings != nullptr) {
-      warnings->let_go();  // so would these
+      warnings->let_go();  // these have some, too
       warnings->forget(*plan);
     }
     finish(*plan);
@@ -108,8 +108,8 @@ std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
   return plan;
 }
 
-/// A task of a plan: never complete while that is there. `index`: its place in `runs`. The graph's
-/// lock is held.
+/// Makes a task of a plan, which is never complete while the plan exists. `index`: its place in
+/// `runs`. The caller holds the graph's lock.
 Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
   PlanNode& node = plan.nodes.emplace_back();
   node.plan = &plan;
@@ -124,7 +124,8 @@ Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
   return task;
 }
 
-/// A body may catch what was thrown while one of its tasks was recorded. That task may lack edges.
+/// Throws if a task could not be recorded in full. A body may have caught the exception, and the
+/// task may lack edges.
 void Plans::require_whole(PlanState const& plan) {
   if (plan.is_broken)
     throw Error(Error::Kind::bad_input,
@@ -192,8 +193,8 @@ void Plans::check_still_held(PlanState const& plan) const {
   for (PlanState const* nested : plan.nested) check_still_held(*nested);
 }
 
-/// Derives the edges to the next round, and what others see of the plan. Rounds overlap where all
-/// conflicts are known by accesses, or by an edge.
+/// Derives the edges to the next round, and the accesses of the plan as a whole. Rounds overlap
+/// where all conflicts are known by accesses, or by an edge.
 void Plans::finish(PlanState& plan) {
   std::lock_guard const lock(m_submission);
   require_whole(plan);
@@ -251,7 +252,7 @@ void Plans::link(PlanState& plan) {
   plan.last_barrier = plan.runs[barriers.back()];
 }
 
-/// See PlanComponent.
+/// Finds the components, see PlanComponent.
 void Plans::find_components(PlanState& plan) {
   std::vector<std::uint32_t> first(plan.runs.size());
   for (std::uint32_t k = 0; k < first.size(); ++k) first[k] = k;
@@ -302,7 +303,7 @@ void Plans::dismantle(PlanState& plan) {
     for (auto const& piece : plan.pieces) piece->graph.release();
   }
   for (Task* task : plan.tasks) {
-    // Without a lock: it may free Views, and other plans.
+    // This happens without a lock, as it may free Views and other plans.
     m_destructors.destroy_body(*task, m_kernel.own_seat());
     task->free_body();
     task->failure = nullptr;
@@ -310,18 +311,19 @@ void Plans::dismantle(PlanState& plan) {
     task->next = first;
     first = task;
   }
-  plan.resources.release();                 // a program may keep the plan for long, but no Views
+  plan.resources.release();                 // a program may keep the plan for long, without Views
   std::unique_ptr<RecordedGraph> recorded;  // destroyed without the lock
   std::lock_guard const lock(m_submission);
   recorded = std::move(plan.recorded);
   for (Task* task = first; task != nullptr; task = task == plan.owner ? nullptr : task->next) {
-    task->region = nullptr;  // under the lock: others ask cells what they are
+    task->region = nullptr;  // under the lock, as other threads read it in any cell
     task->region_kind = RegionKind::graph;
   }
   m_slab.recycle_chain(first, plan.owner);
 }
 
-/// Plans that are dropped meanwhile are dismantled by the threads that drop them.
+/// Dismantles all plans. Plans that are dropped meanwhile are dismantled by the threads that drop
+/// them.
 void Plans::dismantle_all() {
   for (;;) {
     std::shared_ptr<PlanState> plan;

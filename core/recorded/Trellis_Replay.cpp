@@ -19,7 +19,7 @@
 #include <chrono>
 #include <thread>
 
-/// Running plans; see PlanState for why this is right.
+/// Runs plans; see PlanState for why this is right.
 namespace trellis::Impl {
 
 static constexpr TaskOps replay_ops{
@@ -34,8 +34,8 @@ void add_pending(PlanState& plan, std::int32_t by) {
 
 TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
                          std::uint64_t rounds) {
-  m_destructors.destroy_kept_of_workers();  // they would count as references of others
-  if (Warnings* const warnings = m_kernel.warnings()) warnings->let_go();  // so would these
+  m_destructors.destroy_kept_of_workers();  // their references would count as those of others
+  if (Warnings* const warnings = m_kernel.warnings()) warnings->let_go();  // these have some, too
   check_still_held(*plan);
   PlanRecording* const recording = PlanRecording::of(m_kernel);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
@@ -54,7 +54,8 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
   return replay_with(*plan, std::move(spec));
 }
 
-/// Replays by this task, which takes one from the plan's count of what is pending when it is over.
+/// Submits the task that replays the plan. When it is over it takes 1 off the plan's count of
+/// pending replays.
 TaskHandle Plans::replay_with(PlanState& plan, TaskSpec&& spec) {
   add_pending(plan, 1);
   try {
@@ -65,8 +66,8 @@ TaskHandle Plans::replay_with(PlanState& plan, TaskSpec&& spec) {
   }
 }
 
-/// Puts the newest replays of recorded tasks in their places, among those that a task names in
-/// `after(...)`; those that have never been replayed are left out. The graph's lock is held.
+/// Replaces recorded tasks that a task names in `after(...)` by the newest replays of their plans.
+/// Tasks that have never been replayed are left out. The caller holds the graph's lock.
 void Plans::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const {
   auto const is_recorded = [](TaskHandle const& before) {
     return (before.id & PlanNode::recorded) != 0;
@@ -84,9 +85,9 @@ void Plans::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) con
 }
 
 /// A plan that is a graph of a device is replayed on streams, where it does not queue as it does on
-/// the host (see `run_plan`). So of two replays that need it, itself or in another plan, the later
-/// one is ordered behind the earlier one by an edge, which may trigger on launch. The submission
-/// lock is held, so each finds the one before.
+/// the host (see `run_plan`). If two replays need the plan, itself or in another plan, an edge
+/// orders the later one behind the earlier one. That edge may trigger on launch. The caller holds
+/// the submission lock, so each replay finds the one before.
 void Plans::order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved) {
   std::vector<TaskHandle> before;
   for_each_plan(*spec.replays, [&](PlanState const& plan) {
@@ -138,8 +139,8 @@ Task* Plans::run_plan(Task& whole, Seat& seat) {
   return start_rounds(plan, seat);
 }
 
-/// Tells the futures of a plan that is not replayed, and of those nested in it, as far as these are
-/// idle.
+/// Tells the futures of a plan that is not replayed that there is no result, and those of the
+/// nested plans that are idle.
 void Plans::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
   for (Task* task : plan.tasks) {
     std::string text;
@@ -162,7 +163,7 @@ void Plans::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
 }
 
 /// Gives each run of each task an id of its own, for the record, observers and the serial order.
-/// Throws `std::bad_alloc` where the record cannot keep so many, before it has done anything.
+/// Throws `std::bad_alloc`, before it has changed anything, where the record cannot keep so many.
 void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds) {
   std::size_t const count = plan.tasks.size();
   // To observers of runs, and in the serial order, the owner stands for the replay.
@@ -204,8 +205,8 @@ Task* Plans::start_rounds(PlanState& plan, Seat& seat) {
   return m_kernel.hand_over(seat.ready, 0, seat);
 }
 
-/// A run of a recorded task: the task is set up for its next run, in the same replay or in a later
-/// one, before its successors go on. It has a body as long as its plan.
+/// Ends a run of a recorded task. The task is set up for its next run, in the same replay or in a
+/// later one, before its successors go on. It has its body as long as its plan exists.
 class Plans::RunEnds {
  public:
   RunEnds(Plans& plans, Task& task, Seat& seat)
@@ -235,7 +236,7 @@ class Plans::RunEnds {
     }
     m_plans.m_destructors.count_put_aside();
   }
-  /// Nothing of the plan is read after the last trigger, with which it may be over.
+  /// Nothing of the plan is read after the last trigger, as the replay may be over then.
   [[gnu::always_inline]] void release(FailurePtr const& failure, Vector<Task*>& ready) {
     Task* const* const more = m_task.more_successors.data();
     auto const successor = [&](std::uint32_t k) -> Task& {
@@ -266,8 +267,8 @@ class Plans::RunEnds {
   Task& m_task;
   Seat& m_seat;
   PlanState& m_plan;
-  std::uint32_t m_successors = 0;  ///< of those that this run triggers
-  bool m_again = false;            ///< nothing comes before its next run
+  std::uint32_t m_successors = 0;  ///< number of successors that this run triggers
+  bool m_again = false;            ///< no edge leads to its next run
   bool m_is_leaf = false;          ///< see PlanState::open
 };
 
@@ -276,9 +277,9 @@ Task* Plans::finish_run(Task& task, Seat& seat, TaskState state, int row) {
   return Impl::finish(m_kernel, task, seat, state, row, RunEnds(*this, task, seat));
 }
 
-/// Ends the rounds of a task's component when nothing of it will run any more: the program has
-/// asked the replay to stop, or the failure reaches all. (Where single runs are looked at, each is
-/// cancelled by itself.)
+/// Ends the rounds of a task's component when none of its tasks will run any more, because the
+/// program has asked the replay to stop, or the failure reaches all of them. (If single runs are
+/// observed, each is cancelled by itself.)
 void Plans::end_early(Task& task, Failure const& failure) const {
   PlanState& plan = *task.node->plan;
   PlanComponent& component = plan.components[task.node->component];
@@ -290,8 +291,9 @@ void Plans::end_early(Task& task, Failure const& failure) const {
   if (fewer < all) component.rounds.compare_exchange_strong(all, fewer, std::memory_order_relaxed);
 }
 
-/// Rounds do not overlap, one is over in which tasks have failed, and there are more. Tells the
-/// tasks of the next one that depend on these. False: nothing of the further rounds would run.
+/// Called when rounds do not overlap, one is over in which tasks have failed, and there are more.
+/// Hands the failures to the tasks of the next round that depend on these. False: no task of the
+/// further rounds would run.
 bool Plans::hand_to_next_round(PlanState& plan) const {
   Vector<PlanState::FailedRun> failed;
   {
@@ -299,7 +301,7 @@ bool Plans::hand_to_next_round(PlanState& plan) const {
     failed.swap(plan.failed_runs);
   }
   if (m_cancellation.is_asked(*plan.whole.load(std::memory_order_relaxed))) return false;
-  // Asked before any of them learns of it: it would keep the failure for the next replay.
+  // This is checked before any task gets a failure, as it would keep that for the next replay.
   for (auto const& each : failed)
     if (each.task == plan.last_barrier) return false;
   for (auto const& [task, failure] : failed) {
@@ -310,7 +312,8 @@ bool Plans::hand_to_next_round(PlanState& plan) const {
   return true;
 }
 
-/// All tasks are through with their rounds: starts the next one, or completes the replay.
+/// Called when all tasks have finished their rounds. Starts the next rounds, or completes the
+/// replay.
 Task* Plans::rounds_over(PlanState& plan, Seat& seat) {
   FailurePtr const failure = plan.whole.load(std::memory_order_relaxed)->failure;
   if (plan.rounds_left > 0 && (failure == nullptr || hand_to_next_round(plan))) {
@@ -326,11 +329,12 @@ Task* Plans::replay_over(PlanState& plan, Seat& seat, TaskState state) {
   plan.failed_runs.clear();
   let_next_in(plan, &seat);
   if (!whole.is_recorded()) add_pending(plan, -1);
-  // This may be the last that knows the plan: it is gone before the replay counts as complete.
+  // This may be the last reference to the plan, so it is dropped before the replay counts as
+  // complete.
   return m_kernel.complete(whole, seat, state, seat.number);
 }
 
-/// The plan is free. Another replay that has been waiting for that is ready once more.
+/// Called when the plan is free. Makes another replay that has been waiting for it ready again.
 void Plans::let_next_in(PlanState& plan, Seat* seat) {
   Task* next = nullptr;
   {
@@ -343,7 +347,7 @@ void Plans::let_next_in(PlanState& plan, Seat* seat) {
   m_kernel.push(*next, seat);
 }
 
-/// What a failed run leaves: to the task's future, to a thread that asks later, and to the replay
+/// Leaves the failure of a run to the task's future, to a thread that asks later, and to the replay
 /// as a whole.
 void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failure) {
   PlanState& plan = *task.node->plan;
@@ -363,8 +367,8 @@ void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failu
   plan.failed_runs.push_back({&task, failure});
 }
 
-/// The first time in a replay counts: later runs of the task may be cancelled because of it, or end
-/// well.
+/// Notes the first failure of a task in a replay: later runs of the task may be cancelled because
+/// of it, or end well.
 void Plans::note_failed(Task& task, std::string const& text, FailurePtr const& failure,
                         bool cancelled) {
   PlanState& plan = *task.node->plan;
@@ -400,8 +404,8 @@ void Plans::wait_for_replay(TaskHandle const& handle) {
   }
 }
 
-/// The newest replay is over, but not all are: with reads alone they are not ordered. Another one
-/// may be in submission just now, or about to be complete. This thread must not hold up what they
+/// Waits for older replays when the newest is over: replays that only read are not ordered. Another
+/// replay may be in submission, or about to be complete. This thread must not hold up what they
 /// need: its place, if it runs a task, or the main thread.
 void Plans::wait_for_older_replay(TaskHandle const& handle) {
   TaskHandle older = m_kernel.handle_of(nullptr, 0);
@@ -427,7 +431,7 @@ void Plans::wait_for_older_replay(TaskHandle const& handle) {
   }
 }
 
-/// For futures that outlive the plan.
+/// Notes the failures for futures that outlive the plan.
 void Plans::note_failures(PlanState& plan) {
   std::lock_guard const lock(plan.lock);
   for (auto const& [index, failed] : plan.failed)

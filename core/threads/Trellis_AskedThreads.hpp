@@ -4,7 +4,8 @@
 
 namespace trellis::Impl {
 
-/// How many threads a task asks for: so many, or as many as its graph has and at most so many.
+/// The number of threads that a task asks for: exactly `count`, or if `is_most`, as many as its
+/// graph has, up to `count`.
 struct AskedThreads {
   constexpr AskedThreads(int count_, bool is_most_ = false) : count(count_), is_most(is_most_) {}
   int count;

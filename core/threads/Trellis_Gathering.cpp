@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-/// Threads that have the permits of several workers.
+/// Lets threads have the permits of several workers.
 namespace trellis::Impl {
 
 void Workers::change_permits(Seat& seat, int permits) {
@@ -23,9 +23,9 @@ void Workers::change_permits(Seat& seat, int permits) {
   if (permits < before && m_source.has_ready(seat)) ready_added();
 }
 
-/// Returns when the seat's thread has so many permits instead of those that it has.
+/// Trades the permits that the thread has for `permits`, and returns when it has them.
 void Workers::gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int permits) {
-  // As in Absence.
+  // This is done as in Absence.
   if (seat.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(seat.permits);
   Gathering::Gatherer here(permits);
@@ -36,7 +36,7 @@ void Workers::gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int p
   if (seat.searching) m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
-/// `m_spare` may be 0 or more.
+/// Called when `m_spare` may have become 0 or more.
 void Workers::serve_gatherers() {
   while (Gathering::Gatherer* const first = m_gatherers.first()) {
     if (!first->has_taken) {
@@ -51,26 +51,27 @@ void Workers::serve_gatherers() {
     m_gatherers.pop();
     m_gathering.fetch_sub(1, std::memory_order_relaxed);
     first->is_served = true;
-    first->wakeup.notify_one();  // under the mutex: it is gone when its thread has seen that
+    first->wakeup.notify_one();  // under the mutex: once its thread sees the flag, `first` is gone
   }
   main_looks();
 }
 
-/// Then a thread that submits cannot be counted as well.
+/// True if the first in the queue needs all permits. Then none is left to lend to a thread that
+/// submits.
 bool Workers::all_are_gathered() const {
   Gathering::Gatherer const* const first = m_gatherers.first();
   return first != nullptr && first->permits == m_permits;
 }
 
-/// Of a thread in wait(), between two tasks, when too many threads work. `has_turn`: it may run
-/// one that is bound to it, whoever gathers.
+/// True if a thread in wait() has to stop between two tasks because too many threads work.
+/// `has_turn`: it may run one task that is bound to it, even while other threads gather.
 bool Workers::gives_way(Seat const& seat, bool has_turn) const {
   if (m_wide.load(std::memory_order_relaxed) == 0) return false;
   bool const own_first = has_turn || m_gathering.load(std::memory_order_relaxed) == 0;
   return !own_first || !m_source.has_own(seat);
 }
 
-/// The main thread may sleep though there is a task that is bound to it.
+/// Wakes the main thread if it sleeps although a task that is bound to it is ready.
 void Workers::main_looks() {
   Seat& main = *m_seats[0];
   if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end() &&

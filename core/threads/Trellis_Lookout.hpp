@@ -10,18 +10,19 @@
 
 namespace trellis::Impl {
 
-/// Several threads want to go on when something is so, and each look at that takes cache lines from
-/// those who work. So one of them, the lookout, looks for all. The others follow: they read a line
-/// that nobody writes until the lookout has ended.
+/// Chooses one of several threads that wait for a condition to poll it for all of them. Each look
+/// at the condition takes cache lines from the threads that work, so only one thread, the lookout,
+/// looks. The others follow it: they read a cache line that is not written until the lookout ends.
 ///
-/// INVARIANT. `m_watches` is odd as long as there is a lookout. It is made odd by the thread that
-/// becomes it, with a compare-exchange, so there is one at most, and even again by the same thread.
-/// Each watch has a number of its own, so a follower does not take the next one for its own. It
-/// tells nothing of other memory: who goes on looks for itself, hence relaxed. A follower does not
-/// rely on the lookout, which may have lost its core: it goes on after a time of its own.
+/// INVARIANT. `m_watches` is odd as long as there is a lookout. The thread that becomes the lookout
+/// makes it odd with a compare-exchange, so there is one at most, and later makes it even again.
+/// Each watch has its own number, so a follower does not mistake the next watch for the one it
+/// follows. The number publishes no other memory, as a thread that goes on looks for itself; hence
+/// relaxed. A follower does not rely on the lookout, which may have lost its core: it goes on after
+/// a time limit of its own.
 class alignas(64) Lookout {
  public:
-  /// True: the calling thread is it, until it calls `end`. Else there is one.
+  /// True: the calling thread is the lookout until it calls `end`. False: another thread is.
   [[nodiscard]] bool begin() {
     std::uint32_t watches = m_watches.load(std::memory_order_relaxed);
     return watches % 2 == 0 &&
@@ -30,7 +31,7 @@ class alignas(64) Lookout {
   void end() {
     m_watches.store(m_watches.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  /// Until the lookout that there is ends, if there is one. False: there is none.
+  /// Waits until the current lookout ends, but not longer than `longest`. False: there is none.
   bool follow(std::chrono::nanoseconds longest) const {
     constexpr int between_looks_at_the_clock = 50;
     std::uint32_t const watch = m_watches.load(std::memory_order_relaxed);

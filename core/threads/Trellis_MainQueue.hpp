@@ -10,23 +10,23 @@
 
 namespace trellis::Impl {
 
-/// Ready tasks that are bound to the main thread, and those of them that run again, see Engine::pop.
-/// Any thread adds some; only the main thread takes them out.
+/// The ready tasks that are bound to the main thread, with those that run again in a queue of their
+/// own, see Engine::pop. Any thread adds tasks; only the main thread takes them out.
 ///
-/// INVARIANT (nobody sleeps beside a task). `epoch` moves, sequentially consistent, after a task
-/// has been added, or after something has changed what a waiting task needs; then the main thread
-/// is woken. One that is about to sleep has read `epoch` before it looked at the tasks, and asks
-/// again whether it has moved when it counts as asleep.
+/// INVARIANT (no lost wake-up). A thread that has added a task, or changed what a waiting task
+/// needs, moves `epoch`, sequentially consistently, and then wakes the main thread. A main thread
+/// that is about to sleep reads `epoch` before it looks at the tasks. Once it counts as asleep it
+/// checks again whether `epoch` has moved.
 class MainQueue {
  public:
   void push(Task& task) {
     (task.marks.goes_on ? m_rests : m_first).push(task);
     move_epoch();
   }
-  /// The oldest, or null.
+  /// Takes the oldest task, or returns null.
   [[nodiscard]] Task* pop() { return m_first.pop(); }
   [[nodiscard]] Task* pop_rest() { return m_rests.pop(); }
-  /// The oldest that `wanted` says yes to, or null. It is asked without a lock.
+  /// Takes the oldest task that `wanted` accepts, or returns null. Calls `wanted` without a lock.
   template <class F>
   [[nodiscard]] Task* pop_wanted(F const& wanted) {
     for (TaskQueue* const queue : {&m_first, &m_rests})

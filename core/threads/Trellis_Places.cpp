@@ -29,7 +29,7 @@ namespace trellis::Impl {
 namespace {
 
 #ifdef __linux__
-/// The mask that the process was started with.
+/// Returns the mask that the process was started with.
 cpu_set_t const& mask_of_process() {
   static cpu_set_t const mask = [] {
     cpu_set_t now;
@@ -68,7 +68,8 @@ void pretend_cores(int cores) {
 }
 [[maybe_unused]] int const cores_at_start = cores_of_process();
 
-/// As far as the mask of the process tells; else as many as there are.
+/// Maps the processors by the mask of the process if it is known, else assumes that all may be
+/// used.
 std::string make_map() {
 #ifdef __linux__
   cpu_set_t const& mask = mask_of_process();
@@ -113,7 +114,7 @@ Places::KeptOff::KeptOff(int processor) noexcept {
     m_processor = processor;
 }
 
-/// Somebody may have given the thread another mask meanwhile, which it keeps.
+/// The thread keeps a mask that it has been given meanwhile.
 Places::KeptOff::~KeptOff() {
   if (m_processor < 0) return;
   cpu_set_t before, now;
@@ -157,7 +158,7 @@ class Cpus {
 
 namespace {
 
-/// Read once: that takes some milliseconds.
+/// The topology is read once, which takes some milliseconds.
 hwloc_topology_t topology() {
   static hwloc_topology_t const read = [] {
     hwloc_topology_t made = nullptr;
@@ -169,7 +170,7 @@ hwloc_topology_t topology() {
   return read;
 }
 
-/// What the process may use.
+/// Returns the processors that the process may use.
 Cpus allowed() {
   Cpus cpus(hwloc_topology_get_allowed_cpuset(topology()));
 #ifdef __linux__
@@ -182,8 +183,8 @@ Cpus allowed() {
   return cpus;
 }
 
-/// A place for each core, with those of its processors that the process may use; `cores_each`: for
-/// so many.
+/// Returns a place for each group of `cores_each` cores, with those of their processors that the
+/// process may use.
 std::vector<Cpus> places_of_cores(int cores_each) {
   Cpus const usable = allowed();
   std::vector<Cpus> places;
@@ -200,12 +201,13 @@ std::vector<Cpus> places_of_cores(int cores_each) {
     else
       hwloc_bitmap_or(places.back().get(), places.back().get(), own.get());
   }
-  // What is left over at the end is less than a worker needs.
+  // Cores that are left over at the end are fewer than a worker needs.
   if (taken % cores_each != 0 && places.size() > 1) places.pop_back();
   return places;
 }
 
-/// The numbers of a list such as "0,2-5", in its order; nothing for one that is none.
+/// Parses a list such as "0,2-5" and keeps its order. Returns no numbers if the text is no such
+/// list.
 std::vector<unsigned> numbers_of(std::string_view list) {
   constexpr unsigned too_many = 1U << 16;
   std::vector<unsigned> numbers;
@@ -245,14 +247,15 @@ std::vector<Cpus> places_of_list(std::string_view list, std::string const& graph
   return places;
 }
 
-/// Of the calling thread: graphs that have bound it as their main thread, and where it ran before
-/// the first of them did. It is bound until the last one ends.
+/// Counts the graphs that have bound the calling thread as their main thread, and keeps where it
+/// ran before the first did. The thread is bound until the last of them ends.
 struct Bound {
   int graphs;
   hwloc_bitmap_t before;
 };
 constinit thread_local Bound t_bound{};
-/// A thread that is made by a bound one is bound as that is, whatever graph it is for.
+/// True once a thread was bound. A thread inherits the mask of the thread that makes it, whatever
+/// graph it is for.
 std::atomic<bool> s_any_bound{false};
 
 void run_on(Cpus const& cpus) noexcept {
@@ -268,7 +271,7 @@ struct Places::Sets {
   Cpus all;
   std::thread::id main;
 
-  /// Throws before it changes anything.
+  /// Finds the places. Throws before it changes anything.
   void find(int threads_per_worker) {
     std::vector<Cpus> found =
         wish == "core" ? places_of_cores(threads_per_worker) : places_of_list(wish, graph);

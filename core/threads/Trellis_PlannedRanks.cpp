@@ -23,7 +23,7 @@ PlannedRanks::PlannedRanks(PlannedTasks const& plan, std::int64_t hop_ns)
 }
 
 void PlannedRanks::ran(std::uint32_t index, std::int64_t ns) {
-  // Exact at first, later one that forgets.
+  // The average is exact at first; later old runs fade.
   constexpr std::uint32_t memory = 8;
   Average& average = m_average[index];
   average.runs = std::min(average.runs + 1, memory);

@@ -10,30 +10,30 @@
 
 namespace trellis::Impl {
 
-/// How urgent the tasks of one plan are, and what they have taken so far.
+/// The urgencies of the tasks of one plan, and the mean time that each has taken so far.
 ///
 /// Tasks are in order of submission, so an edge leads to a later one, and one walk from the last to
 /// the first finds all longest paths.
 class PlannedRanks {
  public:
-  /// `hop_ns`: how long a task is, as far as nothing has been measured.
+  /// `hop_ns`: the assumed length of a task before any is measured.
   PlannedRanks(PlannedTasks const& plan, std::int64_t hop_ns);
 
   [[nodiscard]] std::size_t size() const { return m_urgency.size(); }
   [[nodiscard]] experimental::Urgency of(std::uint32_t index) const { return m_urgency[index]; }
   [[nodiscard]] std::vector<experimental::Urgency> const& all() const { return m_urgency; }
 
-  /// A task has run. When all have run once more, on average, ranks are computed again: each time
-  /// at first, later every sixteenth, as they change little then.
+  /// Notes that a task has run. Ranks are computed again when all tasks have run once more on
+  /// average, and later only every sixteenth time, as they change little then.
   void ran(std::uint32_t index, std::int64_t ns);
 
-  std::uint64_t used = 0;  ///< for the policy: when, counted in plans
+  std::uint64_t used = 0;  ///< when the policy used it last, counted in its look-ups of plans
 
  private:
   void measure();
 
   std::vector<experimental::Urgency> m_urgency;
-  std::vector<std::uint32_t> m_first;  ///< by task, and one behind the last
+  std::vector<std::uint32_t> m_first;  ///< by task, with one more behind the last
   std::vector<std::uint32_t> m_to;
   struct Average {
     float ns = 0;

@@ -70,7 +70,7 @@ class Priority final : public PriorityPolicy {
     return m_size.load(std::memory_order_relaxed);
   }
 
-  /// Priorities beyond a thousand million, and ranks beyond some seconds, count as these.
+  /// Priorities beyond about half a thousand million, and ranks beyond some seconds, are clamped.
   [[nodiscard]] std::int64_t exclusive_rank(ReadyTask task) override {
     constexpr std::int64_t longest = (std::int64_t{1} << 33) - 1;
     constexpr int most = (1 << 29) - 1;
@@ -152,14 +152,14 @@ class Priority final : public PriorityPolicy {
     int priority;
     Urgency urgency;
     std::uint64_t order;  ///< of arrival
-    /// Comes later.
+    /// True if this entry comes later.
     bool operator<(Entry const& other) const {
       return std::tuple(priority, urgency.rank, urgency.consumers, other.order) <
              std::tuple(other.priority, other.urgency.rank, other.urgency.consumers, order);
     }
   };
 
-  // The mutex is held in all of these.
+  // The caller of each of these functions holds the mutex.
   void put(ReadyTask task) {
     m_heap.push_back({task, task.priority(), find(task), m_arrivals++});
     std::push_heap(m_heap.begin(), m_heap.end());
@@ -200,7 +200,7 @@ class Priority final : public PriorityPolicy {
   PlannedRanks* m_last = nullptr;  ///< used; null: none
   std::uint64_t m_last_number = 0;
   std::map<std::string, Urgency, std::less<>> m_labels;
-  double m_timed = 0;  ///< tasks, up to how many count
+  double m_timed = 0;  ///< timed tasks, at most as many as the mean remembers
   double m_mean_ns = 0;
   std::atomic<std::size_t> m_size{0};
 };

@@ -11,13 +11,13 @@
 
 namespace trellis::Impl {
 
-/// A recursive lock that is mostly held for microseconds, and mostly free: a fraction of the cost
-/// of std::recursive_mutex, which asks the operating system's library three times for each use. Who
-/// waits for long (a launch is code of the user's) sleeps between two looks.
+/// A recursive lock that is mostly held for microseconds, and mostly free. It costs a fraction of
+/// std::recursive_mutex, which calls the operating system's library three times for each use. A
+/// thread that waits for long (a launch is code of the user's) sleeps between two tries.
 ///
-/// Memory order: who gets the lock acquires what the last holder released. `m_owner` equals the
-/// calling thread only if that thread has stored it and not cleared it since, so it may be read
-/// relaxed; `m_depth` is the holder's.
+/// Memory order: a thread that gets the lock acquires what the last holder released. `m_owner`
+/// equals the calling thread only if that thread has stored it and not cleared it since, so it may
+/// be read relaxed. `m_depth` belongs to the holder.
 class RecursiveLock {
  public:
   bool try_lock() noexcept {

@@ -6,8 +6,8 @@
 
 namespace trellis::Impl {
 
-/// A value that other threads may look at while it changes: each of them sees an old or a new one.
-/// It orders nothing; who acts upon it has another reason to know that it still holds.
+/// A value that other threads may read while it changes; each of them sees an old or a new value.
+/// It orders nothing: code that acts upon it has another reason to know that it still holds.
 template <class T>
 class Relaxed {
  public:

@@ -16,8 +16,9 @@
 
 namespace trellis::Impl {
 
-/// The policy of `TRELLIS_SERIAL=1`: always the task submitted first. The parts of a task come in
-/// its place: it is not over before they are, and whom it excludes must not come in between.
+/// The policy of `TRELLIS_SERIAL=1` always takes the task that was submitted first. The parts of a
+/// task take its place in that order: the task is not over before they are, and tasks that it
+/// excludes must not come in between.
 class SerialOrder final : public SchedulingPolicy {
  public:
   [[nodiscard]] std::string_view name() const override { return "serial"; }
@@ -30,12 +31,12 @@ class SerialOrder final : public SchedulingPolicy {
     for (ReadyTask const task : ready) push(task, seat);
     return {};
   }
-  /// So the turns of tasks that exclude each other come in the order in which they were to run.
+  /// Equal ranks keep tasks that exclude each other in the order in which they are to run.
   std::int64_t exclusive_rank(ReadyTask) override { return 0; }
   ReadyTask pop(int) override {
     return pop_first([](ReadyTask) { return true; });
   }
-  /// The first task that `wanted` says yes to.
+  /// Takes the first task that `wanted` accepts.
   ReadyTask pop_first(FunctionRef<bool(ReadyTask)> wanted) {
     std::lock_guard const lock(m_mutex);
     for (auto next = m_tasks.begin(); next != m_tasks.end(); ++next)
@@ -52,7 +53,7 @@ class SerialOrder final : public SchedulingPolicy {
   }
 
  private:
-  /// The ids of the task and those that it is a part of, the whole first.
+  /// The ids of the task and of the tasks that it is a part of, the outermost first.
   using Place = Vector<std::uint64_t>;
   static Place place_of(ReadyTask task) {
     Place place;

@@ -8,7 +8,7 @@
 
 namespace trellis::Impl {
 
-/// In a serial graph one thread at a time runs tasks: that which has the turn.
+/// In a serial graph one thread at a time runs tasks: the one that has the turn.
 ///
 /// INVARIANT. No thread sleeps while it has the turn, whatever it waits for: a Completion, room
 /// below the cap, another graph. It gives the turn back, sleeps a little, and looks again. So no
@@ -16,7 +16,7 @@ namespace trellis::Impl {
 /// no turn, only the run that follows it.
 class SerialTurn {
  public:
-  /// Of the calling thread; one within another is the same.
+  /// Holds the turn for the calling thread. A Hold within another has no effect.
   class Hold {
    public:
     explicit Hold(SerialTurn& turn) : m_turn(turn), m_is_new(!turn.is_here()) {
@@ -24,7 +24,7 @@ class SerialTurn {
       m_turn.m_mutex.lock();
       m_turn.m_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
     }
-    /// Where another thread has it, this one goes without.
+    /// Takes the turn only if no other thread has it.
     Hold(SerialTurn& turn, std::try_to_lock_t)
         : m_turn(turn), m_is_new(!turn.is_here() && turn.m_mutex.try_lock()) {
       if (m_is_new) m_turn.m_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
@@ -37,14 +37,14 @@ class SerialTurn {
       m_turn.m_mutex.unlock();
     }
 
-    /// Has the thread got the turn by this one?
+    /// True if the thread has got the turn by this Hold.
     [[nodiscard]] bool is_new() const { return m_is_new; }
 
    private:
     SerialTurn& m_turn;
     bool const m_is_new;
   };
-  /// As long as one is there another thread may have the turn, if it was the calling thread's.
+  /// Gives up the calling thread's turn, if it has it, while this object exists.
   class Release {
    public:
     explicit Release(SerialTurn& turn) : m_turn(turn), m_was_here(turn.is_here()) {
@@ -66,12 +66,12 @@ class SerialTurn {
     SerialTurn& m_turn;
     bool const m_was_here;
   };
-  /// Is there a thread that has released the turn in the middle of a task, and will go on? The
-  /// thread that has the turn asks; by the mutex it knows of all that have released it.
+  /// True if some thread has released the turn in the middle of a task, and will go on. The thread
+  /// that has the turn asks; through the mutex it knows of all threads that have released it.
   [[nodiscard]] bool any_away() const { return m_away.load(std::memory_order_relaxed) > 0; }
 
  private:
-  /// Only the thread itself finds its own id.
+  /// True if the calling thread has the turn: only the thread itself finds its own id.
   [[nodiscard]] bool is_here() const {
     return m_thread.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }

@@ -8,7 +8,7 @@
 namespace trellis::Impl {
 
 /// Fetches the cache line at this address, which another core has probably written, to write it
-/// soon. Only a hint: the address need not be valid.
+/// soon. It is only a hint: the address need not be valid.
 inline void prefetch_to_write(void const* address) noexcept {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*static_cast<char const*>(address)));
@@ -19,7 +19,7 @@ inline void prefetch_to_write(void const* address) noexcept {
 #endif
 }
 
-/// The same, to read it.
+/// Fetches the cache line at this address to read it soon.
 inline void prefetch_to_read(void const* address) noexcept {
 #if defined(__GNUC__)
   __builtin_prefetch(address, 0);
@@ -28,11 +28,11 @@ inline void prefetch_to_read(void const* address) noexcept {
 #endif
 }
 
-/// Tells the core that this thread spins. Not by `_mm_pause`: the header that declares it takes a
-/// second to compile.
+/// Tells the core that this thread spins. `_mm_pause` is not used, as the header that declares it
+/// takes a second to compile.
 inline void cpu_relax() noexcept {
 #if defined(TRELLIS_IMPL_MODEL)
-  std::this_thread::yield();  // unit_tests/kernel/models sees that
+  std::this_thread::yield();  // the model checker of unit_tests/kernel/models sees this call
 #elif defined(__x86_64__) || defined(__i386__)
   asm volatile("pause" ::: "memory");
 #elif defined(__aarch64__)
@@ -40,12 +40,12 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-/// One byte. For sections of a few dozen instructions. After a short spin it yields, so that a
-/// holder that the kernel took off its core can finish.
+/// A lock of one byte, for sections of a few dozen instructions. After a short spin it yields, so
+/// that a holder that the kernel took off its core can finish.
 ///
-/// Memory order: `lock` acquires what the last `unlock` released. All that take locks are in the
-/// single order of sequentially consistent operations: TaskDeque relies on that. (It is free where
-/// an exchange is what it is on x86 and on ARM.)
+/// Memory order: `lock` acquires what the last `unlock` released. All operations that take the lock
+/// are in the single order of sequentially consistent operations: TaskDeque relies on that. (With
+/// an exchange that costs nothing on x86 and on ARM.)
 class SpinLock {
  public:
   [[gnu::always_inline]] void lock() noexcept {

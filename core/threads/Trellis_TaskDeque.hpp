@@ -21,19 +21,19 @@ namespace trellis::Impl {
 /// front.
 ///
 /// INVARIANT (`empty` misses no push, see Workers). Locking is sequentially consistent, and so is
-/// what Workers reads after a push and writes before it asks `empty`. So either that reading sees
-/// that somebody is going to sleep; or the lock was taken for the push before `empty` takes it, and
-/// `empty` waits for the end of the push.
+/// what Workers reads after a push and writes before it asks `empty`. So either the reader sees
+/// that a thread is going to sleep, or the push has taken the lock before `empty` takes it. In the
+/// second case `empty` waits for the end of the push.
 class alignas(128) TaskDeque {
  public:
-  /// The last of `tasks` comes out first at the back.
+  /// Pushes tasks so that the last of them comes out first at the back.
   void push_back(std::span<ReadyTask const> tasks) {
     std::lock_guard const lock(m_lock);
     while (m_count + tasks.size() > m_room) grow();
     for (ReadyTask const task : tasks) at(m_first + m_count++) = task;
     m_size.store(m_count, std::memory_order_relaxed);
   }
-  /// The first of `tasks` comes out first at the back.
+  /// Pushes tasks so that the first of them comes out first at the back.
   void push_back_reversed(std::span<ReadyTask const> tasks) {
     std::lock_guard const lock(m_lock);
     while (m_count + tasks.size() > m_room) grow();
@@ -67,7 +67,7 @@ class alignas(128) TaskDeque {
     for (std::size_t k = 0; k < count; ++k) out[k] = take_front();
     return count;
   }
-  /// The one at the front, if `f(it)`; then `task` comes to the back.
+  /// Takes the task at the front if `f` accepts it, and puts `task` at the back in exchange.
   template <class F>
   ReadyTask exchange_front_if(F&& f, ReadyTask task) {
     if (looks_empty()) return {};
@@ -77,25 +77,25 @@ class alignas(128) TaskDeque {
     at(m_first + m_count - 1) = task;
     return front;
   }
-  /// The one at the front, if `f(it)`, and if nobody is at work here.
+  /// Takes the task at the front if `f` accepts it, unless another thread holds the lock.
   template <class F>
   ReadyTask try_pop_front_if(F&& f) {
     if (looks_empty() || !m_lock.try_lock()) return {};
     std::lock_guard const lock(m_lock, std::adopt_lock);
     return m_count == 0 || !f(at(m_first)) ? ReadyTask{} : take_front();
   }
-  /// The one nearest to the back that `wanted` says yes to, of the `most` tasks there.
+  /// Takes the task nearest to the back that `wanted` accepts, among the `most` last ones.
   ReadyTask pop_wanted_back(FunctionRef<bool(ReadyTask)> wanted, std::size_t most) {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};
     std::lock_guard const lock(m_lock);
     if (m_count == 0) return {};
-    ReadyTask const newest = at(m_first + m_count - 1);  // of recursion it is nearly always this
+    ReadyTask const newest = at(m_first + m_count - 1);  // in a recursion nearly always this
     if (!wanted(newest)) [[unlikely]]
       return take_wanted_back(wanted, std::min(most, m_count));
     m_size.store(--m_count, std::memory_order_relaxed);
     return newest;
   }
-  /// The same at the front.
+  /// Takes the task nearest to the front that `wanted` accepts, among the `most` first ones.
   ReadyTask pop_wanted_front(FunctionRef<bool(ReadyTask)> wanted, std::size_t most) {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};
     std::lock_guard const lock(m_lock);
@@ -109,7 +109,7 @@ class alignas(128) TaskDeque {
     }
     return {};
   }
-  /// At a glance: it may be outdated.
+  /// Reads the size without the lock, so it may be outdated.
   [[nodiscard]] std::size_t size() const { return m_size.load(std::memory_order_relaxed); }
   [[nodiscard]] bool looks_empty() const { return size() == 0; }
   [[nodiscard]] bool empty() const {
@@ -119,7 +119,8 @@ class alignas(128) TaskDeque {
   }
 
  private:
-  /// Of thieves. Many may come at once for one task: who sees that it is gone leaves the lock alone.
+  /// Takes the lock for a thief, and returns false once the queue is empty. Many may come at once
+  /// for one task; those that see that it is gone do not touch the lock.
   [[nodiscard]] bool lock_while_any() {
     for (int spins = 0; !looks_empty(); ++spins) {
       if (m_lock.try_lock()) return true;
@@ -136,7 +137,7 @@ class alignas(128) TaskDeque {
     m_size.store(--m_count, std::memory_order_relaxed);
     return task;
   }
-  /// Of the last `count`, of which the newest is not wanted. The lock is held.
+  /// Searches the last `count` tasks, of which the newest is not wanted. The caller holds the lock.
   [[gnu::noinline]] ReadyTask take_wanted_back(FunctionRef<bool(ReadyTask)> wanted,
                                                std::size_t count) {
     std::size_t const newest = m_first + m_count - 1;
@@ -161,9 +162,9 @@ class alignas(128) TaskDeque {
 
   mutable Impl::SpinLock m_lock;
   std::atomic<std::size_t> m_size{0};
-  std::size_t m_first = 0;  ///< grows; a place in the ring is what it leaves modulo its room
+  std::size_t m_first = 0;  ///< only grows; its place in the ring is the remainder modulo `m_room`
   std::size_t m_count = 0;
-  std::size_t m_room = 0;  ///< a power of two, or nothing
+  std::size_t m_room = 0;  ///< a power of two, or 0
   Vector<ReadyTask> m_ring;
 };
 

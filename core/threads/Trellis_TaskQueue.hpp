@@ -15,23 +15,24 @@ namespace trellis::Impl {
 
 struct Task;
 
-/// Ready tasks that the engine keeps from the policy: first in, first out. Once it is large enough
-/// it allocates nothing (a std::deque does, for every 64 that go through it), as plans ask for.
+/// The ready tasks that the engine keeps from the policy: first in, first out. Once the queue is
+/// large enough it allocates nothing, as plans require. (A std::deque allocates for every 64 tasks
+/// that go through it.)
 ///
-/// INVARIANT (no lost wake-up, see Workers). The size changes sequentially consistently. Who adds a
-/// task asks afterwards whether somebody has to be woken.
+/// INVARIANT (no lost wake-up, see Workers). The size changes sequentially consistently. A thread
+/// that adds a task asks afterwards whether another one has to be woken.
 class TaskQueue {
  public:
   void push(Task& task) {
     std::lock_guard const lock(m_lock);
-    // Each task is moved once, as there are as many in front of it as are moved, or more.
+    // A move is amortized: at least as many tasks have been taken as are moved.
     if (m_tasks.size() == m_tasks.capacity() && m_first > m_tasks.size() / 2) forget_taken();
     m_tasks.push_back(&task);
     m_size.fetch_add(1, std::memory_order_seq_cst);
   }
-  /// The oldest, or null.
+  /// Takes the oldest task, or returns null.
   [[nodiscard]] Task* pop() { return empty(std::memory_order_relaxed) ? nullptr : pop_some(); }
-  /// The oldest that `wanted` says yes to, or null. It is asked under the lock.
+  /// Takes the oldest task that `wanted` accepts, or returns null. Calls `wanted` under the lock.
   template <class F>
   [[nodiscard]] Task* pop_wanted(F const& wanted) {
     if (empty(std::memory_order_relaxed)) return nullptr;
@@ -43,7 +44,7 @@ class TaskQueue {
     erase_at(found);
     return task;
   }
-  /// A copy; they may be gone.
+  /// Returns a copy; some of the tasks may have been taken since.
   [[nodiscard]] Vector<Task*> tasks() const {
     std::lock_guard const lock(m_lock);
     return {first(), m_tasks.end()};
@@ -58,7 +59,7 @@ class TaskQueue {
   [[nodiscard]] bool empty(std::memory_order order = std::memory_order_seq_cst) const {
     return m_size.load(order) == 0;
   }
-  /// It may be outdated.
+  /// Returns the size, which may be outdated.
   [[nodiscard]] std::size_t size() const {
     return static_cast<std::size_t>(m_size.load(std::memory_order_relaxed));
   }

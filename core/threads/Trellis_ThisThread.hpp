@@ -4,7 +4,7 @@
 
 namespace trellis::Impl {
 
-/// Tells threads apart that exist at the same time. (std::thread::id is not lock-free in an atomic
+/// Distinguishes threads that exist at the same time. (An atomic std::thread::id is not lock-free
 /// everywhere.)
 class ThisThread {
  public:

@@ -12,7 +12,7 @@ namespace trellis::Impl {
 
 namespace {
 
-/// Never destroyed: threads may end after everything else.
+/// The slots are never destroyed, as threads may end after everything else.
 struct ThreadSlots {
   std::mutex mutex;
   int made = 0;
@@ -41,15 +41,15 @@ struct ThreadSlots {
   }
 };
 
-/// Gives back what its thread has when that ends. Destructors of other objects of the thread may
-/// run later and ask again: what they get is not given back.
+/// Gives the slot of its thread back when the thread ends. Destructors of other objects of the
+/// thread may run later and ask again; a slot that they get is not given back.
 struct GivesBack {
   ~GivesBack() {
     ThreadSlots::get().give_back(t_thread_slot);
     t_thread_slot = -1;
     is_over = true;
   }
-  void begin() {}  ///< so that it is made
+  void begin() {}  ///< a use, so that the object is made
   static constinit inline thread_local bool is_over = false;
 };
 

@@ -4,20 +4,20 @@
 
 #include <task/Trellis_OneForAll.hpp>
 
-/// A small number of the calling thread's own. What is kept for each thread stands in a table at
-/// that place.
+/// A small number that belongs to the calling thread. Tables with a value for each thread have it
+/// at that index.
 ///
-/// It belongs to the thread and not to a worker of some graph: a kernel may run on a pool of
-/// threads that no graph knows, and a thread may run tasks of several graphs. It is taken at the
-/// first call and given back when the thread ends; free numbers are used again, the smallest first,
-/// so there are no more of them than there were threads with one at the same time.
+/// The number belongs to the thread and not to a worker of some graph. A kernel may run on a pool
+/// of threads that no graph knows, and a thread may run tasks of several graphs. It is taken at the
+/// first call and given back when the thread ends. Free numbers are reused, the smallest first. So
+/// there are no more of them than there were threads with one at the same time.
 ///
-/// INVARIANT. A number belongs to one thread at a time. Who gets one that another thread has had
-/// takes it under the mutex under which that thread has given it back, so all that it has written
-/// at this place happens before.
+/// INVARIANT. A number belongs to one thread at a time. A thread that gets a reused number takes it
+/// under the mutex under which the last thread gave it back. So all that the last thread has
+/// written at this index happens before.
 namespace trellis::Impl {
 
-/// What `thread_slot` returns is below this.
+/// `thread_slot` returns a number below this.
 inline constexpr int most_thread_slots = 1 << 16;
 
 TRELLIS_IMPL_ONE_FOR_ALL inline constinit thread_local int t_thread_slot = -1;

@@ -18,7 +18,7 @@ struct PutAside {
 };
 thread_local Vector<PutAside> t_put_aside;
 
-/// What a call of `destroy_put_aside` has taken and not destroyed yet.
+/// The objects that a call of `destroy_put_aside` has taken and not destroyed yet.
 struct Batch {
   PutAside* next;
   PutAside* end;
@@ -26,7 +26,7 @@ struct Batch {
 };
 thread_local Batch* t_batch = nullptr;
 
-/// Calls f for each mark of this kind that the thread has not passed.
+/// Calls `f` for each entry of this mark that the thread has not passed.
 template <class F>
 void for_each_mark(void const* mark, F&& f) {
   auto const look = [&](PutAside& each) {
@@ -45,8 +45,8 @@ void destroy_unlocked(void* object, void (*destroy)(void* object) noexcept) noex
   t_any_put_aside = true;
 }
 
-/// A destructor may put aside others, by taking and giving up a lock itself: those are destroyed
-/// then.
+/// A destructor may take a lock itself and so defer others. They are destroyed when it gives up
+/// that lock.
 void destroy_put_aside() noexcept {
   t_any_put_aside = false;
   NotRecording const others;

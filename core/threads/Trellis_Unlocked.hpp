@@ -12,13 +12,13 @@
 ///
 /// Tags, states of accesses and exceptions are shared, and the last reference to one may go while a
 /// table is being tidied up under a lock. Their destructors are user code, which may submit a task,
-/// or be slow. So objects made by `make_shared_unlocked` that lose their last reference on a thread
-/// that holds a `QuietLock` are put aside, and destroyed when that thread gives up the last such
-/// lock.
+/// or be slow. So the destruction of an object made by `make_shared_unlocked` is deferred if it
+/// loses its last reference on a thread that holds a `QuietLock`. It is destroyed when that thread
+/// gives up the last such lock.
 ///
-/// INVARIANT. All of it belongs to one thread, so it needs no order in memory: `t_quiet_locks`
-/// counts the quiet locks that the thread holds; its list is empty when the count is 0, but for the
-/// time in which `destroy_put_aside` works on it.
+/// INVARIANT. All of this state belongs to one thread, so it needs no memory order. `t_quiet_locks`
+/// counts the quiet locks that the thread holds. The thread's list of deferred destructions is
+/// empty when the count is 0, except while `destroy_put_aside` works on it.
 namespace trellis::Impl {
 
 inline constinit thread_local int t_quiet_locks = 0;
@@ -26,15 +26,15 @@ inline constinit thread_local bool t_any_put_aside = false;
 
 void destroy_put_aside() noexcept;
 
-/// Calls `passed(mark)` when this thread has destroyed what it has put aside so far. Requires that
-/// there is something; false when nothing has been added since this mark.
+/// Calls `passed(mark)` when this thread has run the destructions that it has deferred so far.
+/// Requires that there is one. False: none has been added since this mark.
 bool mark_put_aside(void* mark, void (*passed)(void* mark) noexcept) noexcept;
-/// How many of these the calling thread has not passed yet.
+/// Returns how many entries of this mark the calling thread has not passed yet.
 [[nodiscard]] int marks_put_aside(void const* mark) noexcept;
-/// The thread will pass them without a call.
+/// Lets the thread pass the entries of this mark without a call.
 void forget_marks_put_aside(void const* mark) noexcept;
 
-/// A mutex under which nothing of the user's is destroyed.
+/// A mutex under which no object of the user's is destroyed.
 template <class Mutex>
 class QuietLock {
  public:
@@ -46,17 +46,17 @@ class QuietLock {
     m_mutex.unlock();
     if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside();
   }
-  /// For a thread that keeps destructors off for longer, see Quiet: it need not be said twice.
+  /// For a thread that is in a Quiet for longer, which defers destructors already.
   [[nodiscard]] Mutex& while_quiet() { return m_mutex; }
 
  private:
   Mutex m_mutex;
 };
 
-/// The locks under which the calling thread submits something, as a list on its stack. Some of the
-/// user's code runs under them: the copy or move of a functor into its task, comparisons of tags
-/// and states, rules. When that uses the graph again, the thread might wait for itself, so the
-/// graph asks here first.
+/// The locks under which the calling thread submits something, as a list on its stack. Some user
+/// code runs under them: the copy or move of a functor into its task, comparisons of tags and
+/// states, rules. If that code used the graph again, the thread might wait for itself; so the graph
+/// asks here first.
 class Submitting {
  public:
   explicit Submitting(void const* graph) : m_graph(graph) {}
@@ -65,15 +65,15 @@ class Submitting {
 
   void begin() { m_outer = std::exchange(t_innermost, this); }
   void end() { t_innermost = m_outer; }
-  /// Does the thread hold any?
+  /// True if the thread holds any such lock.
   [[nodiscard]] static bool any() { return t_innermost != nullptr; }
-  /// Such a lock of this graph?
+  /// True if the thread holds such a lock of this graph.
   [[nodiscard]] static bool to(void const* graph) {
     Submitting const* each = t_innermost;
     while (each != nullptr && each->m_graph != graph) each = each->m_outer;
     return each != nullptr;
   }
-  /// Has the thread begun this one, and not ended it?
+  /// True if the thread has begun this submission, and not ended it.
   [[nodiscard]] bool is_here() const {
     Submitting const* each = t_innermost;
     while (each != nullptr && each != this) each = each->m_outer;
@@ -89,8 +89,8 @@ class Submitting {
   Submitting const* m_outer = nullptr;
 };
 
-/// The lock of a graph: of its root region, its plans and passes. It stands for the graph in
-/// `Submitting`.
+/// The lock of a graph, which guards its root region, its plans and passes. Its address stands for
+/// the graph in `Submitting`.
 class SubmissionLock {
  public:
   /// Throws when the thread submits to the graph already.
@@ -98,7 +98,7 @@ class SubmissionLock {
     if (is_held_here()) Submitting::refuse();
     lock_nested();
   }
-  /// The same for the engine, below the locks of regions. The thread must not hold this one.
+  /// Takes the lock for the engine, below the locks of regions. The thread must not hold it.
   void lock_nested() {
     m_lock.lock();
     m_submitting.begin();
@@ -107,11 +107,11 @@ class SubmissionLock {
     m_submitting.end();
     m_lock.unlock();
   }
-  /// This lock, or that of a region of the graph.
+  /// True if the thread holds this lock, or that of a region of the graph.
   [[nodiscard]] bool is_held_here() const { return Submitting::to(this); }
   [[nodiscard]] bool is_locked_here() const { return m_submitting.is_here(); }
 
-  /// The same lock, for a thread that is in a `Quiet` for longer than it has this.
+  /// Locks the same lock, for a thread that is in a `Quiet` for longer than it holds this.
   class WhileQuiet {
    public:
     explicit WhileQuiet(SubmissionLock& lock) : m_lock(lock) {}

@@ -78,7 +78,7 @@ SpaceAdapter* WideSpaces::find(SpaceAdapter* space, AskedThreads asked, Label co
     if (space != nullptr && !has_pools) return space;  // a device, or one thread in any case
   } else {
     int const each = *m_options.threads_per_worker;
-    // For a host task only the number of permits matters.
+    // For a host task without a pool only the number of permits matters.
     if (asked.count == each || (!has_pools && asked.count < each)) return space;
   }
   std::lock_guard const lock(m_mutex);

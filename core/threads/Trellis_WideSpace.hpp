@@ -14,8 +14,8 @@
 
 namespace trellis::Impl {
 
-/// A host space as tasks with `threads(n)` see it: its instances have n threads. So a seat makes
-/// one for each n, once, and keeps it beside the others. Such a task takes the permits of
+/// A host space for tasks with `threads(n)`: its instances have n threads. So a Seat makes one
+/// instance for each n, once, and keeps it beside the others. Such a task takes the permits of
 /// several workers while its body runs, see Gathering.
 class WideSpace final : public SpaceAdapter {
  public:
@@ -28,7 +28,7 @@ class WideSpace final : public SpaceAdapter {
 
   [[nodiscard]] SpaceAdapter const* of() const { return m_of; }
   [[nodiscard]] int threads() const { return m_threads; }
-  /// 0: the graph has no such number of threads any more.
+  /// 0: the graph does not have so many threads any more.
   [[nodiscard]] int permits() const { return m_permits; }
 
  private:
@@ -39,26 +39,27 @@ class WideSpace final : public SpaceAdapter {
   int m_permits = 0;
 };
 
-/// Null: tasks there have the threads of a worker.
+/// Returns the space as a WideSpace; null if its tasks have the threads of a worker.
 [[nodiscard]] inline WideSpace const* wide_space(SpaceAdapter const* space) {
   bool const is_wide = space != nullptr && !space->is_plain() && space->device() == nullptr;
   return is_wide ? static_cast<WideSpace const*>(space) : nullptr;
 }
 
-/// Those of one graph. For any thread.
+/// The wide spaces of one graph. Any thread may use it.
 class WideSpaces {
  public:
   explicit WideSpaces(TaskGraphOptions const& options);
 
-  /// What stands for `space` (null: that of host tasks) where a task has so many threads: the
-  /// space itself when these are a worker's. Throws `Error` when it cannot have them.
+  /// Returns the space that replaces `space` (null: that of host tasks) for a task with so many
+  /// threads. That is `space` itself when a worker has as many. Throws `Error` when the task cannot
+  /// have them.
   [[nodiscard]] SpaceAdapter* find(SpaceAdapter* space, AskedThreads asked, Label const& task);
-  /// How many threads a task has that asks for so many, where it may have them.
+  /// Returns how many threads a task gets that asks for `asked`, if it may have them.
   [[nodiscard]] int count(AskedThreads asked) const;
-  /// The options have other numbers. Tasks of plans and models keep their spaces. No task is in
-  /// flight.
+  /// Called when the options have other numbers of threads. Tasks of plans and models keep their
+  /// spaces. Requires that no task is in flight.
   void threads_changed();
-  /// Throws `Error` for a task that was made when the graph had more threads.
+  /// Throws `Error` if the graph has too few threads for the task, which was made when it had more.
   void require_room(WideSpace const& space, Label const& task) const;
 
  private:
@@ -67,7 +68,7 @@ class WideSpaces {
 
   TaskGraphOptions const& m_options;
   std::mutex m_mutex;
-  std::vector<std::unique_ptr<WideSpace>> m_made;  ///< as many as there are different `n`
+  std::vector<std::unique_ptr<WideSpace>> m_made;  ///< one for each different `n` and space
 };
 
 }  // namespace trellis::Impl

@@ -18,20 +18,20 @@ namespace {
 
 using Impl::TaskDeque;
 
-/// `task.priority()`, without a call.
+/// Returns `task.priority()` without a call.
 int priority_of(ReadyTask task) {
   return task.impl()->priority;
 }
 
-/// Does the first come before the second in the order of submission? False where nobody knows: it
-/// is the order of their ids within one region (those of parts come in blocks), and of rounds within
-/// one plan.
+/// True if the first task comes before the second in the order of submission. That is the order of
+/// ids within one region (ids of parts come in blocks), and of rounds within one plan. False where
+/// the order is unknown.
 bool is_older(ReadyTask first, ReadyTask second) {
   Impl::Task const& a = *first.impl();
   Impl::Task const& b = *second.impl();
   Impl::RegionKind const kind = a.region_kind;
   if (kind != b.region_kind) return false;
-  // `region` lies in a line that nobody else touches.
+  // `region` is read last, as it lies in a cache line that is not used otherwise.
   if (kind == Impl::RegionKind::graph) return a.id < b.id;
   if (!a.is_recorded()) return a.region == b.region && a.id < b.id;
   if (a.node->plan != b.node->plan) return false;
@@ -39,7 +39,7 @@ bool is_older(ReadyTask first, ReadyTask second) {
                                         : a.node->index < b.node->index;
 }
 
-/// Tasks by priority, then in order of arrival.
+/// Holds tasks by priority, then in order of arrival.
 class PriorityQueue {
  public:
   void push(ReadyTask task) {
@@ -65,19 +65,19 @@ class PriorityQueue {
   std::atomic<std::size_t> m_size{0};
 };
 
-/// A thread goes on with the first successor of its task, whose data is near, and leaves the others
-/// in its own queue, from whose back it takes the next one when there is no successor. Who has
-/// nothing in its queue takes the oldest elsewhere.
+/// After a task a thread goes on with its first successor, whose data is near. It leaves the others
+/// in its own queue. Where there is no successor it takes its next task from the back of that
+/// queue. A thread with an empty queue takes the oldest task elsewhere.
 ///
 /// TURNS. A thread that always went on with what it has made ready last would be at the end of one
 /// chain of tasks while others have not begun. Then, when few are left, there is nothing for the
-/// other threads: of three chains on two threads the third would be run alone. So after a few tasks
-/// another one has its turn, if it comes before the next one in the order of submission: the first
-/// in the queue of all, or else in the thread's own.
+/// other threads: of three chains on two threads the third would run alone. So after a few tasks
+/// another task gets a turn, if it was submitted before the thread's next one. It is the first in
+/// the shared queue, or else in the thread's own.
 ///
-/// Where many tasks wait there are no turns: there is enough for all. So a tree whose joins are
-/// tasks is not opened in breadth: what is deep in it is newer than the halves that wait, but no
-/// more of these are begun than a few.
+/// Where many tasks wait there are no turns, as there is enough for all threads. So a tree whose
+/// joins are tasks is not expanded breadth-first: its deep tasks are newer than the halves that
+/// wait, but only a few of these begin early.
 class WorkStealing final : public SchedulingPolicy {
  public:
   [[nodiscard]] std::string_view name() const override { return "work_stealing"; }
@@ -92,7 +92,7 @@ class WorkStealing final : public SchedulingPolicy {
   }
 
   ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
-    // Last in first out: the first successor is to be on top.
+    // The queue is last in, first out, and the first successor has to be on top.
     for (ReadyTask const task : ready)
       if (priority_of(task) != 0) return finished_some_urgent(ready, seat);
     bool const keeps_first = m_urgent.empty();
@@ -108,12 +108,12 @@ class WorkStealing final : public SchedulingPolicy {
     return pop_elsewhere(seat);
   }
 
-  /// What was made ready last on this seat, or first, as a body waits for several tasks in their
-  /// order; elsewhere the oldest, which have most behind them. What has a priority is left to
-  /// others.
+  /// Looks at the tasks that were made ready last on this seat, then at its first ones, as a body
+  /// waits for several tasks in their order. Elsewhere it takes the oldest, which have the most
+  /// work behind them. Tasks with a priority are left to other threads.
   ReadyTask pop_wanted(int seat, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
     constexpr std::size_t most = 256;
-    if (seat >= 0) own(seat).since_turn = 0;  // no turns: who waits wants these
+    if (seat >= 0) own(seat).since_turn = 0;  // no turns: the thread waits for these
     TaskDeque& here = seat < 0 ? m_shared : own(seat);
     if (ReadyTask const task = here.pop_wanted_back(wanted, most)) return task;
     return pop_oldest_wanted(seat, here, wanted);
@@ -121,7 +121,8 @@ class WorkStealing final : public SchedulingPolicy {
 
   [[nodiscard]] bool empty() const override {
     int const seats = m_highest.load(std::memory_order_seq_cst) + 1;
-    // To be sure takes the lock of each, from whoever uses it. So first a glance at all.
+    // A reliable answer takes the lock of each queue, which disturbs its users. So a look without
+    // locks comes first.
     if (!m_shared.looks_empty()) return false;
     for (int k = 0; k < seats; ++k)
       if (!m_own[static_cast<std::size_t>(k)].looks_empty()) return false;
@@ -138,7 +139,7 @@ class WorkStealing final : public SchedulingPolicy {
   }
 
  private:
-  /// As `finished`, where priorities are not all the same.
+  /// Does the work of `finished` where priorities are not all the same.
   [[gnu::noinline]] ReadyTask finished_some_urgent(std::span<ReadyTask const> ready, int seat) {
     ReadyTask next;
     for (std::size_t k = ready.size(); k-- > 0;) {
@@ -156,17 +157,17 @@ class WorkStealing final : public SchedulingPolicy {
   }
   static constexpr std::size_t near = 16;  ///< tasks
   static constexpr int most_in_row = 4;    ///< tasks
-  static constexpr std::size_t few = 16;   ///< tasks, of which there are turns
+  static constexpr std::size_t few = 16;   ///< tasks; turns are taken while no more than these wait
 
   struct Own : TaskDeque {
-    /// Tasks that its thread has taken since the last turn. For that thread alone, so in a line of
-    /// its own.
+    /// The number of tasks that its thread has taken since the last turn. Only that thread uses it,
+    /// so it is in a cache line of its own.
     alignas(128) int since_turn = 0;
   };
   Own& own(int seat) { return m_own[static_cast<std::size_t>(seat)]; }
 
-  /// What the thread takes next: this one, which is in no queue, or one whose turn it is. What has
-  /// got its exclusive areas gives no turn away.
+  /// Returns the task that the thread runs next: `next`, which is in no queue, or one that gets a
+  /// turn. A task that has got its exclusive areas gives no turn away.
   ReadyTask it_or_older(ReadyTask next, int seat) {
     Own& here = own(seat);
     if (++here.since_turn < most_in_row || next.impl()->exclusive) return next;
@@ -174,8 +175,8 @@ class WorkStealing final : public SchedulingPolicy {
     std::size_t const waiting = here.size() + m_shared.size();
     return waiting == 0 || waiting > few ? next : take_turn(next, seat);
   }
-  /// Between two holds of locks `next` may be in no queue. For the engine a `finished` that returns
-  /// another task than the first one is a push, and so is each `pop`.
+  /// Between two holds of locks `next` may be in no queue. The engine treats a `finished` that
+  /// returns another task than the first one as a push, and so each `pop`.
   [[gnu::noinline]] ReadyTask take_turn(ReadyTask next, int seat) {
     auto const goes_first = [&](ReadyTask other) { return is_older(other, next); };
     if (ReadyTask const older = m_shared.try_pop_front_if(goes_first)) {
@@ -185,9 +186,10 @@ class WorkStealing final : public SchedulingPolicy {
     ReadyTask const older = own(seat).exchange_front_if(goes_first, next);
     return older ? older : next;
   }
-  /// The rest of `pop`. Apart, so that it does not make that longer.
+  /// Does the rest of `pop`, out of line to keep `pop` short.
   [[gnu::noinline]] ReadyTask pop_elsewhere(int seat) {
-    // A batch keeps the shared queue's lock rare, and neighbours in submission order on one core.
+    // A batch takes the shared queue's lock rarely, and keeps neighbours in submission order on one
+    // core.
     constexpr std::size_t most = 16;
     alignas(ReadyTask) std::byte memory[most * sizeof(ReadyTask)];  // not cleared each time
     auto* const batch = reinterpret_cast<ReadyTask*>(memory);
@@ -203,7 +205,7 @@ class WorkStealing final : public SchedulingPolicy {
       if (ReadyTask const task = m_own[static_cast<std::size_t>(k)].pop_front()) return task;
     return m_last.pop();
   }
-  /// The rest of `pop_wanted`.
+  /// Does the rest of `pop_wanted`.
   [[gnu::noinline]] ReadyTask pop_oldest_wanted(int seat, TaskDeque& here,
                                                 Impl::FunctionRef<bool(ReadyTask)> wanted) {
     if (ReadyTask const task = here.pop_wanted_front(wanted, near)) return task;
@@ -213,10 +215,11 @@ class WorkStealing final : public SchedulingPolicy {
       if (&other == &here) continue;
       if (ReadyTask const task = other.pop_wanted_front(wanted, near)) return task;
     }
-    // What this thread has just submitted itself.
+    // These may be tasks that this thread has just submitted itself.
     return seat < 0 ? ReadyTask() : m_shared.pop_wanted_back(wanted, near);
   }
-  /// The calling seat's own queue, or the shared one. From then on thieves and `empty` look at it.
+  /// Returns the calling thread's own queue, or the shared one. From then on thieves and `empty`
+  /// look at it.
   TaskDeque& queue(int seat) {
     if (seat < 0) return m_shared;
     if (m_highest.load(std::memory_order_relaxed) < seat) raise_highest(seat);

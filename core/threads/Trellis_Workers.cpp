@@ -11,14 +11,14 @@
 namespace trellis::Impl {
 
 namespace {
-// How long a thread looks for work before it sleeps: about as long as putting it to sleep and
-// waking it takes. At the end it yields its core where threads share cores; else that is the worst
-// it could do. If another thread of the program happens to be on this core it goes on for its whole
-// slice, some milliseconds, in which this one counts as searching, so nobody else is woken, and
-// another core may be idle: the kernel finds a core for a thread that it wakes, not for one that has
-// yielded. Who has somebody to ask does not go to sleep for long, and what it asks for may need this
-// core, such as another rank.
-#if defined(TRELLIS_IMPL_MODEL)  // it has to be seen in each way that threads may follow each other
+// How long a thread looks for work before it sleeps: about as long as it takes to put it to sleep
+// and to wake it. At the end it yields its core where threads share cores; elsewhere that is the
+// worst that it could do. Another thread of the program that happens to be on this core goes on for
+// its whole slice of some milliseconds. Meanwhile this thread counts as searching, so no other one
+// is woken, though another core may be idle. For the operating system's kernel finds a core for a
+// thread that it wakes, not for one that has yielded. A thread that polls does not sleep for long,
+// and so it does yield: what it polls for, such as another rank, may need this core.
+#if defined(TRELLIS_IMPL_MODEL)  // the model checker explores each interleaving
 constexpr int spins_before_yield = 1;
 constexpr int spins_before_sleep = 1;
 #else
@@ -26,25 +26,27 @@ constexpr int spins_before_yield = 200;
 constexpr int spins_before_sleep = 230;
 #endif
 constexpr int pauses_of_a_yield = 8;  // about
-// In a row, however many look for a task: about a microsecond.
+// The most pauses in a row, however many threads look for a task: about a microsecond.
 constexpr int most_pauses = 32;
-// How long a thread sleeps at most that would rather go on: at first, and when that was in vain.
+// How long a thread that would rather go on sleeps at most: at first, and after naps in vain.
 constexpr std::chrono::microseconds first_nap{100};
 constexpr std::chrono::microseconds longest_nap{1000};
-constexpr std::chrono::microseconds longest_between_looks{128'000};  ///< of a task that waits
-// A thread submits when its submissions are not further apart, and not any more when there is none
-// for so long.
+constexpr std::chrono::microseconds longest_between_looks{128'000};  ///< for a task that waits
+// A thread counts as submitting when two submissions are no further apart than `apart`. It counts
+// no more when there is none for `quiet`.
 constexpr std::chrono::microseconds apart{20};
 constexpr std::chrono::microseconds quiet{50};
-// How long the watch naps: a nap takes some microseconds from somebody. And how often, when nothing
-// is lent, before it sleeps: as long as time steps of a few milliseconds follow each other nobody
-// need wake it.
+// How long the watch naps at most, as each nap takes some microseconds from another thread. The
+// watch also naps so many times before it sleeps when nothing is lent: while time steps of a few
+// milliseconds follow each other, no thread needs to wake it.
 constexpr std::chrono::microseconds longest_nap_of_watch{2000};
 constexpr int naps_in_vain = 3;
-// A thread moves to another processor when it has woken so often in a row on that of who woke it;
-// less often the system may see it by itself. And once in so long, as it takes some microseconds.
+// A thread moves to another processor when it has woken so many times in a row on its waker's.
+// After fewer wakes the system may move it by itself. A thread moves at most once in
+// `between_moves`, as a move takes some microseconds.
 constexpr int wakes_before_move = 2;
-// So often from then on it sleeps with a mask without that one; then the system has another chance.
+// For so many sleeps from then on its mask excludes its waker's processor. Then the system has
+// another chance.
 constexpr int most_sleeps_kept_off = 64;
 constexpr std::chrono::milliseconds between_moves{1};
 }  // namespace
@@ -99,7 +101,7 @@ void Workers::stop() {
 }
 
 void Workers::set_threads(int permits, int threads_per_worker) {
-  // Nothing is in flight, so whoever waits here is about to leave.
+  // Nothing is in flight, so any thread that waits here is about to leave.
   for (int k = 0; k < seat_count(); ++k)
     while (seat(k).in_use.load(std::memory_order_acquire)) std::this_thread::yield();
   end_threads();
@@ -129,7 +131,7 @@ std::uint64_t Workers::sum(std::atomic<std::uint64_t> Seat::* count) const {
 void* Workers::instance(Seat& seat, SpaceAdapter& space) {
   for (auto const& [known, instance] : seat.instances)
     if (known == &space) return instance;
-  seat.instances.reserve(seat.instances.size() + 1);  // an instance that has been made is kept
+  seat.instances.reserve(seat.instances.size() + 1);  // so an instance that was made is not lost
   return seat.instances.emplace_back(&space, space.make_instance(m_threads_per_worker)).second;
 }
 
@@ -148,8 +150,8 @@ void Workers::add_permit(int by) {
   if (by > 0 && m_wide.load(std::memory_order_relaxed) != 0) serve_gatherers();
 }
 
-// The woken thread has its permit and counts as searching from here on, so that nobody wakes a
-// second one for the same task before this one is up.
+// The woken thread has its permit and counts as searching from here on, so that no second one is
+// woken for the same task before this one is up.
 void Workers::wake(Seat& seat, int on) {
   std::erase(m_sleeping, &seat);
   if (seat.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
@@ -166,14 +168,13 @@ void Workers::wake_one() {
   if (m_spare.load(std::memory_order_relaxed) <= 0 || m_stopping) return;
   if (m_sleeping.empty()) {
     start_thread(true);
-    return;  // where none can be started the threads that are there run the task, at the latest
-             // one in wait()
+    return;  // if none can be started, another thread runs the task, at the latest one in wait()
   }
   bool const is_watch = m_sleeping.back() == m_watch && m_sleeping.size() > 1;
   wake(is_watch ? **(m_sleeping.end() - 2) : *m_sleeping.back(), Places::processor_here());
 }
 
-/// Without a permit it sleeps at first. False: none can be started.
+/// Starts a worker, which without a permit sleeps at first. False: none can be started.
 bool Workers::start_thread(bool with_permit) {
   if (static_cast<int>(m_threads.size()) == m_permits + max_blocked) return false;
   std::size_t const before = m_threads.size();
@@ -187,7 +188,7 @@ bool Workers::start_thread(bool with_permit) {
     seat.is_worker = true;
     seat.woken = false;
     seat.woken_on = Places::processor_here();
-    seat.on_one_in_row = seat.sleeps_kept_off = 0;  // these were of another thread
+    seat.on_one_in_row = seat.sleeps_kept_off = 0;  // they belonged to another thread
     seat.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
     thread = std::thread([this, &seat, number = static_cast<int>(before), with_permit] {
       background(seat, number, with_permit);
@@ -214,7 +215,8 @@ void Workers::wake_waiters() {
   wake_waiters_locked();
 }
 
-/// Each of them looks, and sleeps again. One that is about to sleep asks `has_ready` under the mutex.
+/// Each of these threads looks for a task, and sleeps again. One that is about to sleep asks
+/// `has_ready` under the mutex.
 void Workers::wake_all_waiters() {
   std::lock_guard const lock(m_mutex);
   for (std::size_t k = m_sleeping.size(); k-- > 0;)
@@ -230,7 +232,7 @@ void Workers::wake_waiters_locked() {
 
 void Workers::sleep(Seat& seat, Until const* until) {
   m_searching.fetch_sub(1, std::memory_order_seq_cst);
-  // See Places. It may take a while, so nobody relies on this thread meanwhile.
+  // See Places. This may take a while, but no thread relies on this one any more.
   std::optional<Places::KeptOff> kept_off;
   if (m_steps_aside && seat.sleeps_kept_off > 0 && !m_source.polls()) {
     --seat.sleeps_kept_off;
@@ -243,7 +245,7 @@ void Workers::sleep(Seat& seat, Until const* until) {
   bool const goes_first = waits && (m_wide.load(std::memory_order_relaxed) == 0 ||
                                     (m_gatherers.first() == nullptr && m_source.has_own(seat)));
   bool const may_run = goes_first || m_spare.load(std::memory_order_seq_cst) > 0;
-  // While somebody polls in vain for long it sleeps between two looks; the others sleep on.
+  // When polling has been in vain for long, one thread naps between two looks; the others sleep on.
   bool const is_ready = may_run && m_source.has_ready(seat);
   Nap const nap = is_ready ? m_source.nap(seat) : Nap(0);
   if (m_stopping || (is_ready && nap == Nap(0)) || (waits && until->done())) {
@@ -257,7 +259,7 @@ void Workers::sleep(Seat& seat, Until const* until) {
   seat.processor.store(-1, std::memory_order_relaxed);
   m_sleeping.push_back(&seat);
   wake_waiters_locked();
-  // What the main thread alone may ask nobody asks for it.
+  // No other thread polls what only the main thread may poll.
   bool const has_own = nap > Nap(0) && m_source.has_own(seat);
   bool const stands_in = nap > Nap(0) && !has_own && !std::exchange(m_somebody_naps, true);
   Nap const before_poll = has_own || stands_in ? nap : Nap(0);
@@ -268,7 +270,7 @@ void Workers::sleep(Seat& seat, Until const* until) {
   if (stands_in) m_somebody_naps = false;
   seat.waits_for = nullptr;
   int const woken_on = seat.woken_on;
-  if (kept_off) {  // before it may start a thread, which would inherit that
+  if (kept_off) {  // before it may start a thread, which would inherit the mask
     lock.unlock();
     kept_off.reset();
     lock.lock();
@@ -278,7 +280,8 @@ void Workers::sleep(Seat& seat, Until const* until) {
   if (m_steps_aside) step_aside(seat, woken_on);
 }
 
-/// See Places. Its thread has just woken; what it sees of the others may be old, or change at once.
+/// Moves the thread of the seat if Places asks for it. The thread has just woken; what it reads of
+/// the others may be outdated.
 void Workers::step_aside(Seat& seat, int woken_on) {
   int const here = Places::processor_here();
   seat.processor.store(here, std::memory_order_relaxed);
@@ -299,11 +302,11 @@ void Workers::step_aside(Seat& seat, int woken_on) {
       taken.push_back(this->seat(k).processor.load(std::memory_order_relaxed));
     if (Places::step_aside(taken) || Places::step_aside({taken.data(), 1}))
       seat.processor.store(Places::processor_here(), std::memory_order_relaxed);
-  } catch (std::bad_alloc const&) {  // then it stays where it is
+  } catch (std::bad_alloc const&) {  // then it does not move
   }
 }
 
-/// Of a thread in wait().
+/// Sleeps, in a thread in wait(), until woken or until the nap is over.
 void Workers::doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until,
                          Nap before_poll) {
   auto const woken = [&] { return seat.woken; };
@@ -318,7 +321,7 @@ void Workers::doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until c
     if ((*until.rather_than_sleep)()) wake(seat);
 }
 
-/// Of a worker. One of those that sleep is the watch.
+/// Sleeps, in a worker, until woken. One of the workers that sleep is the watch.
 void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_poll) {
   auto nap = first_nap;
   int in_vain = 0;
@@ -355,7 +358,7 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_po
   }
 }
 
-/// Of a worker that has been woken. Until then it counts in `m_waking`.
+/// Called by a worker that has been woken. Until then it counts in `m_waking`.
 void Workers::has_left_sleep(Seat const& seat) {
   --m_waking;
   // It may have been about to become the watch.
@@ -386,7 +389,7 @@ void Workers::lend() {
   post_watch();
 }
 
-/// The calling thread is about to sleep.
+/// Takes back what is lent to the calling thread, which is about to sleep.
 void Workers::submits_no_more(Seat const& seat) {
   if (!m_lent.load(std::memory_order_relaxed)) return;
   {
@@ -402,13 +405,14 @@ void Workers::take_back() {
   add_permit(1);
 }
 
-/// Somebody sees when there is no more news. Where nobody can, nothing is lent.
+/// Ensures that some worker will see when there are no more submissions. If none can, the permit is
+/// taken back.
 void Workers::post_watch() {
   if (m_watch != nullptr || m_waking != 0 || m_stopping) return;
   for (Seat* const seat : m_sleeping)
     if (seat->is_worker) return seat->wakeup.notify_one();
-  // Nobody sleeps. If there are as many threads as permits, not counting the absent ones and those
-  // that gather, one of them has none, or will have none, and is going to sleep.
+  // No worker sleeps. If there are as many threads as permits, not counting the absent ones and
+  // those that gather, one of them has no permit, or will have none, and is going to sleep.
   int const elsewhere = m_absent + m_gathering.load(std::memory_order_relaxed);
   if (static_cast<int>(m_threads.size()) < m_permits + elsewhere && !start_thread(false))
     take_back();
@@ -431,14 +435,14 @@ void Workers::look_after_submitter(Seat& seat, std::chrono::steady_clock::time_p
   if (m_source.has_ready(seat)) ready_added();
 }
 
-/// Others run the tasks. `sleeper` has no permit.
+/// Sleeps while other threads run the tasks. `sleeper` has no permit.
 void Workers::sleep_until(Until const& until, Seat& sleeper) {
   auto const goes_on = [&] {
     return until.done() || (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)());
   };
   Condition const condition = goes_on;
-  // Somebody waits from here on. That may be what it takes for a device to be polled, so it is like
-  // a push: a thread that has looked before, and gone to sleep, is woken.
+  // From here on a thread waits. A device may be polled only because of that, so it is like a push:
+  // a thread that has looked before, and gone to sleep, is woken.
   m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
   if (m_source.has_ready(sleeper)) ready_added();
   std::unique_lock lock(m_mutex);
@@ -466,7 +470,8 @@ void Workers::sleep_on_main_until(Condition done) {
   sleep_until(Until{done}, *m_seats[0]);
 }
 
-/// A wide task, or one that gathers, leaves no place for others but those that nobody else may run.
+/// Takes a task for the thread. While a wide task runs or gathers in a crowded graph, that is only
+/// one that no other thread may run. Null if the thread has to stop.
 inline Task* Workers::pop_for(Seat& seat, bool waits, bool has_turn) {
   if (!has_to_stop(seat, waits, has_turn)) {
     bool const is_crowded = waits && any_wide() && oversubscribed();
@@ -475,9 +480,8 @@ inline Task* Workers::pop_for(Seat& seat, bool waits, bool has_turn) {
   return nullptr;
 }
 
-/// Between two tasks. A worker stops when too many threads work; a thread in wait() has the right of
-/// way, but not before a wide task. `has_turn`: it may run a task that is bound to it, whoever
-/// gathers.
+/// True if the thread has to stop between two tasks. A worker stops when too many threads work; a
+/// thread in wait() has the right of way, but not before a wide task. `has_turn`: see gives_way.
 inline bool Workers::has_to_stop(Seat const& seat, bool waits, bool has_turn) const {
   if (!waits) return oversubscribed();
   return any_wide() && oversubscribed() && gives_way(seat, has_turn);
@@ -489,7 +493,8 @@ inline void Workers::search(Seat& seat) {
   m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
-/// The last one to find something wakes the next one, as long as there is more.
+/// Ends the search of a thread that has found a task. The last one that searched wakes the next
+/// one, as long as there are more tasks.
 void Workers::stop_searching(Seat& seat) {
   seat.searching = false;
   bool const is_last = m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
@@ -497,10 +502,10 @@ void Workers::stop_searching(Seat& seat) {
   if (is_last && m_source.has_ready(seat)) ready_added();
 }
 
-/// Besides, who has been woken, and has found something, wakes two more if there is more than those
-/// find who look for it. To wake a thread takes long, on an idle core longer than many a task: so
-/// 64 are awake after six times as long as one, and not after 63 times. Where threads share cores
-/// the next one is woken when the one before it has got a core, and no more than that makes sense.
+/// A thread that has been woken, and has found a task, wakes two more if there are more tasks than
+/// the searching threads find. To wake a thread takes long, on an idle core longer than many a
+/// task. So 64 threads are awake after six times as long as one, and not after 63 times. Where
+/// threads share cores, each is woken when the one before it has got a core; more would be no use.
 void Workers::wake_two() {
   for (int k = 0; k < 2 && m_spare.load(std::memory_order_relaxed) > 0; ++k) {
     auto const searching =
@@ -510,9 +515,9 @@ void Workers::wake_two() {
   }
 }
 
-/// Between two looks for a task. All that look do so about as often as one would that is alone: each
-/// look may take the lines of queues away from those that use them, and whoever comes first finds a
-/// task as soon. Returns for how many pauses.
+/// Pauses between two looks for a task. All searching threads together look about as often as a
+/// single one would. For each look may take the cache lines of queues away from the threads that
+/// use them, and the first thread to come finds a task as soon. Returns the number of pauses.
 inline int Workers::relax() const {
   int const pauses = std::clamp(m_searching.load(std::memory_order_relaxed), 1, most_pauses);
   for (int k = 0; k < pauses; ++k) cpu_relax();
@@ -520,7 +525,7 @@ inline int Workers::relax() const {
 }
 
 void Workers::work(Seat& seat, Until const* until) {
-  bool has_turn = true;  // when it begins, and when it has been woken
+  bool has_turn = true;  // so when it begins, and when it has been woken
   bool const waits = until != nullptr;
   auto const should_stop = [&] {
     return (waits && until->done()) || has_to_stop(seat, waits, has_turn);
@@ -535,8 +540,8 @@ void Workers::work(Seat& seat, Until const* until) {
       if (seat.searching) {
         stop_searching(seat);
       } else if (somebody_should_wake() && m_source.has_ready(seat)) {
-        // The policy may have moved tasks to where a thread that went to sleep did not see them: a
-        // push like any other for the argument above.
+        // The policy may have moved tasks to where a thread that went to sleep did not see them.
+        // For the argument in Workers.hpp that is a push like any other.
         ready_added();
       }
       m_source.run(task, seat, should_stop);
@@ -563,10 +568,11 @@ void Workers::work(Seat& seat, Until const* until) {
       m_source.leaves(seat);
       if (until != nullptr && until->rather_than_sleep != nullptr && (*until->rather_than_sleep)())
         break;
-      search(seat);  // it may have launched something
+      search(seat);  // `leaves` may have launched something, and ended the search
       sleep(seat, until);
       seat.has_slept = true;
-      // Between two naps a look is enough: spinning would take more of the core than the naps save.
+      // Between two naps one look is enough: spinning would cost more of the core than the naps
+      // save.
       spins = std::exchange(seat.has_napped, false) ? spins_before_sleep : 0;
       has_turn = true;
     }
@@ -576,9 +582,9 @@ void Workers::work(Seat& seat, Until const* until) {
 }
 
 void Workers::background(Seat& seat, int number, bool with_permit) {
-  m_places.bind_worker(number);  // before it makes its instances, whose threads inherit that
+  m_places.bind_worker(number);  // before it makes its instances, whose threads inherit the mask
   {
-    std::unique_lock lock(m_mutex);  // whoever made the thread has written the seat
+    std::unique_lock lock(m_mutex);  // the maker of the thread wrote the seat under it
     if (!with_permit && !m_stopping) {
       m_sleeping.push_back(&seat);
       doze(lock, seat);
@@ -598,7 +604,7 @@ void Workers::background(Seat& seat, int number, bool with_permit) {
   add_permit(1);
 }
 
-/// Null when all guests' seats are taken.
+/// Gives the calling thread a seat. Null when all guests' seats are taken.
 Seat* Workers::enter() {
   std::lock_guard const lock(m_mutex);
   Seat* seat = nullptr;
@@ -618,7 +624,7 @@ Seat* Workers::enter() {
   }
   seat->in_use.store(true, std::memory_order_relaxed);
   if (m_lent.load(std::memory_order_relaxed) && m_lent_to == std::this_thread::get_id())
-    m_lent.store(false, std::memory_order_relaxed);  // it is this seat's from here on
+    m_lent.store(false, std::memory_order_relaxed);  // the lent permit is this seat's from here on
   else
     add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
@@ -658,7 +664,7 @@ Workers::Absence::Absence(Workers& workers, Seat& seat)
     : m_narrowed(workers, seat), m_workers(workers), m_seat(seat) {
   {
     std::lock_guard const lock(workers.m_mutex);
-    // A destructor may wait that is run by a thread which looks for a task. It does not look now.
+    // A thread that looks for a task may run a destructor that waits. It does not look then.
     m_searching = std::exchange(seat.searching, false);
     if (m_searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
     m_permits = std::exchange(seat.permits, 0);
@@ -698,7 +704,7 @@ void Workers::block_until(Condition done, Seat& seat) {
     Workers& workers;
   } const counted(*this);
   Absence const absence(*this, seat);
-  // As `sleep_until`, but `done` is asked now and then, as it may depend on the time.
+  // This waits like `sleep_until`, but asks `done` now and then, as it may depend on the time.
   m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
   if (m_source.has_ready(seat)) ready_added();
   std::unique_lock lock(m_mutex);

@@ -30,31 +30,31 @@ namespace trellis::Impl {
 
 using Condition = FunctionRef<bool()>;
 
-/// What belongs to one thread while it runs tasks: a worker, or a thread in `wait()`.
+/// The data of one thread while it runs tasks: of a worker, or of a thread in `wait()`.
 struct alignas(128) Seat : NewFromReserve {
-  // First line: what other threads look at after each task of theirs, and what seldom changes.
+  // The first line has what other threads read after each of their tasks, and what seldom changes.
   int number = 0;   ///< negative: of a thread that runs no tasks
-  int permits = 0;  ///< that its thread has while it runs tasks, see Workers; for it alone
+  int permits = 0;  ///< of its thread while it runs tasks, see Workers; for it alone
   bool is_main = false;
-  bool is_guest = false;   ///< for threads of the user's, one at a time
-  bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
-  bool has_launched = false;  ///< tasks for others since it last looked for one
+  bool is_guest = false;      ///< for threads of the user's, one at a time
+  bool searching = false;     ///< its thread counts as looking for a task; for it alone
+  bool has_launched = false;  ///< it has launched tasks for others since its last search
   bool has_slept = false;     ///< since it last found a task; for its thread alone
   bool waits = false;         ///< its thread is in wait(); for this thread alone
   FunctionRef<bool(Task const&)> const* wants = nullptr;  ///< see Until; for this thread alone
-  // Numbers of tasks and edges. They are written by this seat's thread alone, the submitted ones
-  // before the task can start, so that who counts the completed ones first misses no task.
+  // The numbers of tasks and edges. Only this seat's thread writes them. It counts a submitted task
+  // before the task can start, so a thread that reads the completed ones first misses no task.
   std::atomic<std::uint64_t> completed{0};
   std::atomic<std::uint64_t> submitted{0};  ///< as parts of tasks
   std::atomic<std::uint64_t> edges{0};      ///< to these
 
-  // The lines that follow have what this thread changes with each task.
+  // This thread changes the lines that follow with each task.
   alignas(64) std::string name;
   KeptTasks kept;
   // Scratch of a completion.
   Vector<Task*> ready;
   Vector<TaskId> spared;  ///< successors that a failure does not reach
-  /// Ready tasks that this thread has in hand while it runs destructors of the user's, see Holding.
+  /// The ready tasks that this thread holds while it runs destructors of the user's, see Holding.
   Vector<Task**> holding;
   std::vector<std::pair<SpaceAdapter*, void*>> instances;
   // See Engine::stay_behind.
@@ -70,12 +70,12 @@ struct alignas(128) Seat : NewFromReserve {
   std::uint64_t seen_news = 0;
   std::chrono::steady_clock::time_point news_at{};
   // See Workers::step_aside.
-  std::atomic<int> processor{-1};  ///< that its thread was on when it woke; -1: it sleeps
-  int on_one_in_row = 0;           ///< times that this was the one of who woke it
+  std::atomic<int> processor{-1};  ///< of its thread when it woke; -1: it sleeps
+  int on_one_in_row = 0;           ///< times that it woke on its waker's processor
   std::chrono::steady_clock::time_point moved_at{};
-  int waker_on = -1;        ///< the processor of who woke it for a task last
-  int sleeps_kept_off = 0;  ///< so often from now on it sleeps with a mask without that one
-  // For the parts that this thread submits: what it has freed comes first.
+  int waker_on = -1;        ///< the processor of its last waker for a task
+  int sleeps_kept_off = 0;  ///< so many more sleeps have a mask without that one
+  // For the parts that this thread submits. Cells that it has freed are used first.
   TaskSlab::Chain cells;
   TaskIds::Block ids;
   Vector<RegionPtr> regions;  ///< of tasks that are over
@@ -83,113 +83,117 @@ struct alignas(128) Seat : NewFromReserve {
   // Guarded by the mutex of Workers.
   std::condition_variable wakeup;
   bool woken = false;
-  int woken_on = -1;                     ///< the processor of who woke it for a task
+  int woken_on = -1;                     ///< its waker's processor, if woken for a task
   bool has_napped = false;               ///< it woke by itself, to poll
   Condition const* waits_for = nullptr;  ///< of a thread in wait()
   bool is_worker = false;
 
-  /// A guest has it, or the main thread. It is given back with release order when nothing of it is
-  /// read or written any more, and taken with acquire order.
+  /// True while a guest or the main thread has it. It is given back with release order when nothing
+  /// of it is read or written any more, and taken with acquire order.
   std::atomic<bool> in_use{false};
 };
 
-/// When a thread in `work_until` goes on.
+/// The condition under which a thread in `work_until` goes on.
 struct Until {
   Condition done;  ///< asked after each task, and while it sleeps
-  /// Null, or: when it finds no task, and this is true, it goes on as well, after a short sleep at
-  /// most.
+  /// If not null: a thread that finds no task also goes on when this is true, after a short sleep
+  /// at most.
   Condition const* rather_than_sleep = nullptr;
   bool then_submits = false;  ///< it is about to submit a task
-  /// Null, or: of ready tasks it takes these, where the policy finds one, and no others but those
+  /// If not null: of the ready tasks it takes only these, where the policy finds one, and those
   /// that no other thread may run.
   FunctionRef<bool(Task const&)> const* wants = nullptr;
 };
 
-/// Where workers get their tasks from: the engine.
+/// The source of the workers' tasks: the engine.
 class TaskSource {
  public:
   virtual Task* pop(Seat& seat) = 0;
-  /// One that no other thread may run, or null.
+  /// Takes a task that no other thread may run, or returns null.
   virtual Task* pop_own(Seat& seat) = 0;
   /// Runs the task and whatever the policy keeps on this seat after it, until `stop` says so.
   virtual void run(Task* task, Seat& seat, Condition stop) = 0;
-  /// Sequentially consistent: sees every push that was over when the call began.
+  /// True if a task is ready. It is sequentially consistent: it sees every push that was over when
+  /// the call began.
   [[nodiscard]] virtual bool has_ready(Seat const& seat) const = 0;
-  /// About how many tasks are ready.
+  /// Returns about how many tasks are ready.
   [[nodiscard]] virtual std::size_t backlog() const = 0;
-  /// Is there a device, or a function, to be asked?
+  /// True if there is a device, or a function, to be polled.
   [[nodiscard]] virtual bool polls() const = 0;
-  /// When `has_ready`: nothing is ready, and what could be asked has been asked in vain for so long
-  /// that the thread may sleep for this time first. 0: it may not.
+  /// Called when `has_ready`. Returns the time for which the thread may sleep first, as nothing is
+  /// ready and polling has been in vain for long. 0: it may not sleep.
   [[nodiscard]] virtual std::chrono::nanoseconds nap(Seat const& seat) const = 0;
-  /// The same of those tasks that no other thread may run.
+  /// Does the same as `has_ready` for the tasks that no other thread may run.
   [[nodiscard]] virtual bool has_own(Seat const& seat) const = 0;
-  /// The seat has nothing to do, for now.
+  /// Notes that the thread has nothing to do, for now.
   virtual void idle(Seat& seat) = 0;
-  /// The same; its thread goes on looking, and may wait a little first.
+  /// Notes that the thread has found nothing and goes on looking. It may wait a little first.
   virtual void found_nothing(Seat& seat) = 0;
-  /// The seat's thread may stop looking for tasks.
+  /// Notes that the thread may stop looking for tasks.
   virtual void leaves(Seat& seat) = 0;
 
  protected:
   ~TaskSource() = default;
 };
 
-/// The threads of one graph, and who of them sleeps.
+/// The threads of one graph, and which of them sleep.
 ///
 /// A seat belongs to the main thread, a worker, or a guest: another thread of the user's while it
-/// waits. There are enough seats for all workers, those that replace blocked ones included; guests
-/// that find none do not run tasks but sleep until what they wait for has come.
+/// waits. There are enough seats for all workers, including those that replace blocked ones. A
+/// guest that finds no seat runs no tasks, and sleeps until what it waits for has come.
 ///
-/// At most `permits` threads run tasks or look for some; a thread in `wait()` is one of them, and
+/// At most `permits` threads run tasks or look for some. A thread in `wait()` is one of them: it
 /// takes the place of a worker, which goes to sleep after its current task. A thread that waits
 /// inside a task gives its permit to another, which is started if need be. Workers are started when
 /// there is work for them. A task with the threads of several workers takes as many permits while
 /// its body runs, see Gathering.
 ///
-/// A THREAD THAT SUBMITS, outside of all tasks, counts as a worker meanwhile, where there are two
-/// or more: it is lent a permit, so that no more threads run than were asked for. When it waits it
-/// has that permit already. It does not tell when it stops submitting; it may compute, sleep, or be
-/// gone. So others look whether there is news of it: each worker now and then between two tasks,
-/// and one that has nothing to do (the watch), which naps as long as the permit is lent. When there
-/// is none the permit is taken back, and a ready task finds a worker. Of several threads that
-/// submit at a time one is lent a permit, and the news is that of all of them.
+/// A THREAD THAT SUBMITS outside of all tasks counts as a worker meanwhile, where there are two or
+/// more. It is lent a permit, so that no more threads run than were asked for. When it waits it has
+/// that permit already. It does not tell when it stops submitting; it may compute, sleep, or be
+/// gone. So other threads check whether it still submits. Each worker does so now and then between
+/// two tasks, and one idle worker, the watch, naps and does so as long as the permit is lent. When
+/// there are no more submissions the permit is taken back, and a ready task finds a worker. If
+/// several threads submit at a time, one is lent a permit, and the submissions of all count.
 ///
-/// INVARIANT (lent). `m_lent` changes under the mutex; while it is set one permit is neither in
-/// `m_spare` nor with a thread that runs tasks. Who takes it back does as a thread that goes to
-/// sleep, see below: adds it to `m_spare`, then asks `has_ready`. (A submitter that still sees
-/// `m_lent` then has been late with its news; its next submission sees that it is not.) While it is
-/// set there is a watch, or a worker that has been asked to be it, or one that has been woken and
-/// has not left its sleep yet (`m_waking`), or one that runs without a permit and so goes to sleep
-/// soon: each worker that leaves its sleep, and each thread that becomes absent, asks for another
-/// one. (To wake a thread takes ten microseconds and more of who does it. So a thread that submits
-/// and has woken a worker leaves it to that one to wake the watch. As long as that worker gets no
-/// core nobody looks after the permit, just as nobody looks for a task but that worker.)
+/// INVARIANT (lent). `m_lent` changes under the mutex. While it is set, one permit is neither in
+/// `m_spare` nor with a thread that runs tasks. The thread that takes it back does as a thread that
+/// goes to sleep, see below: it adds the permit to `m_spare`, then asks `has_ready`. (A submitter
+/// that still sees `m_lent` then has been late with its submission; its next one sees that it is
+/// not set.) While it is set a worker is or will be the watch. It is the watch already, or has been
+/// asked to be it, or has been woken and has not left its sleep yet (`m_waking`), or runs without a
+/// permit, and so goes to sleep soon. For each worker that leaves its sleep, and each thread that
+/// becomes absent, asks for another one. (To wake a thread takes its waker ten microseconds and
+/// more. So a thread that submits and has woken a worker lets that worker wake the watch. As long
+/// as that worker gets no core, no thread checks on the permit, just as no other thread looks for a
+/// task.)
 ///
 /// INVARIANT (no lost wake-up). A thread that makes a task ready first pushes it, then reads
-/// `m_searching` and `m_spare`; a thread that goes to sleep first takes itself off `m_searching`,
+/// `m_searching` and `m_spare`. A thread that goes to sleep first takes itself off `m_searching`,
 /// then adds its permit to `m_spare`, then asks `has_ready` once more. All six are sequentially
-/// consistent, so in their single order either the first one sees the permit, and wakes, or the
-/// second one sees the task, and stays awake. Whoever saw another thread searching may rely on that
-/// thread to ask once more. `waits_for` conditions are evaluated under the mutex by every thread
-/// that goes to sleep or leaves, after its own completions, so the last one to finish finds who
-/// waits for that. Whoever makes a condition true in another way (destroyed a body, asked a device)
-/// does so sequentially consistently and then reads `m_asleep_waiting`, which a thread adds itself
-/// to before it asks its condition for the last time.
+/// consistent. So in their single order either the first thread sees the permit, and wakes a
+/// thread, or the second one sees the task, and stays awake. A thread that saw another one
+/// searching may rely on that one to ask once more.
 ///
-/// OTHER NUMBERS OF THREADS. `set_threads` is called by the main thread, in no task, when no task is
-/// in flight, and no other thread uses the graph. It ends all workers, so the numbers change while
-/// no thread is there that reads them: a worker that is started later happens after the change by
-/// the start of its thread; whoever enters `wait()` happens after it by the mutex; a thread that
-/// submits is told by the program, as when the graph has been made. What other threads look at
-/// without being told, the seats and what they have counted, stays: a new worker gets the seat of
-/// the one with its number, whose last user has been joined.
+/// Every thread that goes to sleep or leaves evaluates the `waits_for` conditions under the mutex,
+/// after its own completions. So the last one to finish finds the threads that wait for that. A
+/// thread may make a condition true in another way (it destroyed a body, or polled a device). It
+/// does so sequentially consistently and then reads `m_asleep_waiting`. A waiting thread adds
+/// itself to that count before it asks its condition for the last time.
+///
+/// OTHER NUMBERS OF THREADS. The main thread calls `set_threads`, in no task, when no task is in
+/// flight and no other thread uses the graph. The call ends all workers, so the numbers change
+/// while there is no thread that reads them. A worker that is started later happens after the
+/// change by the start of its thread. A thread that enters `wait()` happens after it by the mutex.
+/// For a thread that submits, the program must order the change before, as it does when the graph
+/// has been made. The seats and their counts stay, as other threads read them at any time. A new
+/// worker gets the seat of the one with its number, whose last user has been joined.
 class Workers {
  public:
   static constexpr int most_permits = 4096;
   static constexpr int most_guests = 128;  ///< that run tasks at the same time
   static constexpr int max_blocked = 128;  ///< tasks that wait inside their bodies
-  /// `most_workers`: that `set_threads` may ask for; `permits` is not more. 0 permits: serial.
+  /// `most_workers`: the limit for `set_threads` and for `permits`. 0 permits: serial.
   Workers(TaskSource& source, int permits, int threads_per_worker, int most_workers,
           Places& places);
   Workers(Workers const&) = delete;
@@ -198,71 +202,71 @@ class Workers {
 
   /// Stops and joins all threads and destroys the instances. Requires that no task is in flight.
   void stop();
-  /// See above. Instances are destroyed, and made again when they are asked for. A serial graph
-  /// stays one. When it throws the numbers are as before.
+  /// Changes the numbers of threads, see above. Instances are destroyed, and made again when they
+  /// are asked for. A serial graph remains serial. When it throws the numbers are as before.
   void set_threads(int permits, int threads_per_worker);
 
-  /// Of a thread that runs no tasks of the graph, but launches one.
+  /// Returns a seat for a thread that runs no tasks of the graph, but launches one.
   [[nodiscard]] static Seat& no_seat();
-  /// A task has been pushed: wakes or starts a worker when that helps.
+  /// Called when a task has been pushed. Wakes or starts a worker when that helps.
   void ready_added() {
     if (somebody_should_wake()) wake_one();
   }
-  /// The thread of a seat, which may look for a task, does something else first, as if it had found
-  /// one.
+  /// Called when a thread that may be looking for a task does something else first, as if it had
+  /// found one.
   void looks_no_more(Seat& seat) {
     if (seat.searching) [[unlikely]]
       stop_searching(seat);
   }
-  /// A task is to be completed, of a graph that may be serial: there nobody but threads in wait()
-  /// could do that.
+  /// Called when a task is to be completed. In a serial graph only threads in wait() can do that,
+  /// so it wakes them.
   void wake_to_complete() {
     if (m_permits == 0) return wake_all_waiters();
     ready_added();
   }
-  /// A thread outside of all tasks of this graph submits one.
+  /// Called when a thread outside of all tasks of this graph submits one.
   void submits() {
     if (m_permits < 2) return;
     m_news.store(m_news.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (!m_lent.load(std::memory_order_relaxed)) consider_lending();
   }
-  /// By a worker between two tasks, which has just read the clock.
+  /// Called by a worker between two tasks, which has just read the clock.
   void look_after_submitter(Seat& seat, std::chrono::steady_clock::time_point now);
-  /// A task for the main thread has been pushed.
   void main_ready_added();
-  /// Something happened that a sleeping thread in `wait()` may be waiting for.
+  /// Called when something happened that a thread asleep in `wait()` may wait for.
   void wake_waiters();
-  /// True when a thread in `wait()`, or at the cap, sleeps.
+  /// True if a thread sleeps in `wait()`, or at the cap.
   [[nodiscard]] bool anyone_waits() const {
     return m_asleep_waiting.load(std::memory_order_seq_cst) > 0;
   }
-  /// No thread is within a task, but for those that wait there, and none submits. It may have been
-  /// so a moment ago; but when it is so for good the last thread that goes to sleep sees it.
+  /// True if no thread is within a task, except those that wait there, and none submits. The answer
+  /// may be outdated; but when it is true for good, the last thread that goes to sleep sees it.
   [[nodiscard]] bool nobody_runs() const {
     return m_spare.load(std::memory_order_seq_cst) + m_searching.load(std::memory_order_seq_cst) >=
            m_permits;
   }
-  /// A thread outside of all tasks submits, and is lent a permit, see above.
+  /// True if a thread outside of all tasks submits, and is lent a permit, see above.
   [[nodiscard]] bool somebody_submits() const { return m_lent.load(std::memory_order_relaxed); }
-  /// As many as threads that run tasks, or more.
+  /// True if there is a core for each thread that runs tasks.
   [[nodiscard]] bool has_cores() const { return m_has_cores; }
-  /// May a thread with nothing to do keep its core while somebody submits? Then that one has a
-  /// permit of its own, or else, beside a single worker, a core.
+  /// True if an idle thread may keep its core while another thread submits. Then the submitter has
+  /// a permit of its own, or, beside a single worker, a core.
   [[nodiscard]] bool submitter_has_core() const {
     return m_permits > 1 ? m_has_cores && somebody_submits()
                          : Places::has_core_for_each(m_threads_per_worker + 1);
   }
-  /// True when a thread should stop running tasks for another to run them.
+  /// True if a thread should stop running tasks so that another may run them.
   [[nodiscard]] bool oversubscribed() const { return m_spare.load(std::memory_order_relaxed) < 0; }
 
   /// Runs tasks on the calling thread, which is in no task of this graph, until `done`.
   void work_until(Condition done) { work_until(Until{done}); }
   void work_until(Until const& until);
-  /// The same without running tasks.
+  /// Waits like `work_until`, but runs no tasks.
   void sleep_until(Until const& until);
-  /// The same by the main thread, which also looks at its condition when a task for it comes.
+  /// Waits like `sleep_until` on the main thread, which also checks its condition when a task for
+  /// it comes.
   void sleep_on_main_until(Condition done);
-  /// As long as one is there the thread of a seat, which runs a task, has so many permits. The
+  /// While this object exists the thread of a seat, which runs a task, has so many permits. The
   /// constructor waits for them, and the destructor for those that it had before.
   class Permits {
    public:
@@ -281,7 +285,7 @@ class Workers {
     Seat& m_seat;
     int const m_before;
   };
-  /// For a wide task.
+  /// Gives a wide task its permits.
   class Gathered {
    public:
     Gathered(Workers& workers, Seat& seat, int permits)
@@ -294,7 +298,7 @@ class Workers {
     Permits const m_permits;
     Places::Spread const m_spread;
   };
-  /// For a task that waits: one permit, if it has some.
+  /// Leaves a task that waits one permit, if it has some.
   class Narrowed {
    public:
     Narrowed(Workers& workers, Seat& seat) : m_permits(workers, seat, std::min(seat.permits, 1)) {}
@@ -302,8 +306,8 @@ class Workers {
    private:
     Permits const m_permits;
   };
-  /// As long as one is there the thread of a seat does not work, and another one may run tasks in
-  /// its place. The seat has no permit then, so one within another gives none.
+  /// While this object exists the thread of a seat does not work, and another one may run tasks in
+  /// its place. The seat has no permit then, so an Absence within another gives none back.
   class Absence {
    public:
     Absence(Workers& workers, Seat& seat);
@@ -320,10 +324,10 @@ class Workers {
   };
   /// Sleeps inside a task until `done`; another thread may run tasks meanwhile.
   void block_until(Condition done, Seat& seat);
-  /// This seat's instance of a space; made at the first call.
+  /// Returns this seat's instance of a space. The first call makes it.
   [[nodiscard]] void* instance(Seat& seat, SpaceAdapter& space);
 
-  /// Numbers of seats are below this.
+  /// The numbers of seats are below this.
   [[nodiscard]] int max_seats() const { return static_cast<int>(m_seats.size()); }
   [[nodiscard]] int seat_count() const { return m_seat_count.load(std::memory_order_acquire); }
   [[nodiscard]] Seat const& seat(int k) const { return *m_seats[static_cast<std::size_t>(k)]; }
@@ -336,12 +340,13 @@ class Workers {
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
-  /// A thread that submits counts among the workers, but for a single one, beside which it runs.
+  /// A thread that submits counts as one of the workers; only beside a single worker it runs in
+  /// addition.
   [[nodiscard]] int threads_at_once() const { return m_permits == 1 ? 2 : m_permits; }
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Seat::* count) const;
   void end_threads();
   void destroy_instances();
-  /// Nobody looks for a task, and somebody may.
+  /// True if no thread looks for a task, and a permit is free for one that could.
   [[nodiscard]] bool somebody_should_wake() const {
     return m_searching.load(std::memory_order_seq_cst) == 0 &&
            m_spare.load(std::memory_order_seq_cst) > 0;
@@ -367,7 +372,7 @@ class Workers {
   [[nodiscard]] bool has_to_stop(Seat const& seat, bool waits, bool has_turn) const;
   [[nodiscard]] Task* pop_for(Seat& seat, bool waits, bool has_turn);
 
-  // The mutex is held in all of these.
+  // The caller of each of these functions holds the mutex.
   Seat& new_seat(std::string name);
   bool start_thread(bool with_permit);
   using Nap = std::chrono::nanoseconds;
@@ -392,36 +397,36 @@ class Workers {
   int const m_most_workers;
   Places& m_places;
   bool m_steps_aside;
-  bool m_has_cores;  ///< as many as threads that run tasks
+  bool m_has_cores;  ///< see has_cores
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
   std::vector<std::unique_ptr<Seat>> m_seats;  ///< its size does not change
   std::atomic<int> m_seat_count{0};
-  // Not in the lines that follow: a thread in wait() looks at it between two tasks.
+  // These are not in the lines that follow, as a thread in wait() reads `m_wide` between two tasks.
   std::atomic<int> m_wide{0};       ///< threads in `m_gatherers`, and those with several permits
   std::atomic<int> m_gathering{0};  ///< threads in `m_gatherers`
 
   alignas(64) std::atomic<int> m_searching{0};  ///< threads that look for a task
   std::atomic<int> m_spare{0};  ///< permits that no thread has; negative: too many threads work
   std::atomic<int> m_asleep_waiting{0};  ///< sleeping threads with a condition
-  // Written by a thread that submits with each task, and seldom looked at by others.
-  alignas(64) std::atomic<std::uint64_t> m_news{0};  ///< submissions, about
-  // Looked at by many, and written seldom.
+  // A thread that submits writes this with each task; others seldom read it.
+  alignas(64) std::atomic<std::uint64_t> m_news{0};  ///< approximate number of submissions
+  // Many threads read these, which are seldom written.
   alignas(64) std::atomic<bool> m_lent{false};
   std::atomic<std::chrono::steady_clock::time_point>
       m_last_submission{};  ///< while nothing is lent
   alignas(64) std::mutex m_mutex;
   std::thread::id m_lent_to{};
-  std::uint64_t m_seen_news = 0;      ///< by the watch
+  std::uint64_t m_seen_news = 0;      ///< m_news as the watch has seen it
   Seat* m_watch = nullptr;            ///< the worker that naps, or null
-  bool m_somebody_naps = false;       ///< before it polls again
+  bool m_somebody_naps = false;       ///< a thread naps before it polls again
   std::vector<Seat*> m_worker_seats;  ///< by number of the worker; as many as there ever were
-  Vector<Seat*> m_sleeping;           ///< may be woken for a task
+  Vector<Seat*> m_sleeping;           ///< those that may be woken for a task
   int m_waking = 0;                   ///< workers that have been woken and are still in `doze`
-  /// wait only for their condition: inside a task, or without a seat
+  /// Threads that wait only for their condition: inside a task, or without a seat.
   Vector<Seat*> m_blocked;
   int m_blocked_tasks = 0;
-  int m_absent = 0;  ///< threads, see Absence
+  int m_absent = 0;  ///< number of threads, see Absence
   int m_guests = 0;
   Gathering m_gatherers;
   std::vector<std::thread> m_threads;

@@ -45,7 +45,7 @@ struct Weighted {
     }
     return 0;
   }
-  /// By event: the weight of the heaviest path from there to the end.
+  /// Returns, by event, the weight of the heaviest path from there to the end.
   [[nodiscard]] std::vector<double> to_the_end() const {
     std::vector<double> longest(2 * order.size(), 0);
     for (std::size_t k = events.size(); k-- > 0;) {
@@ -62,8 +62,8 @@ struct Weighted {
   }
 };
 
-/// Follows the weights from the heaviest event on. Of several paths it takes the one whose tasks
-/// were submitted first.
+/// Follows the weights from the heaviest event on. If several paths are the heaviest, it takes the
+/// one whose tasks were submitted first.
 std::vector<TaskId> heaviest_path(Weighted const& weighted, std::vector<double> const& longest) {
   std::vector<TaskId> path;
   if (longest.empty()) return path;
@@ -79,7 +79,7 @@ std::vector<TaskId> heaviest_path(Weighted const& weighted, std::vector<double> 
   while (event != none) {
     std::size_t const task = event / 2;
     std::size_t next = none;
-    bool spends = false;  // something of the task's own
+    bool spends = false;  // whether the step takes some of the task's own cost
     auto const consider = [&](std::size_t other, double weight, bool of_task) {
       if (longest[event] != weight + longest[other]) return;
       if (next != none && next / 2 <= other / 2) return;

@@ -22,7 +22,7 @@ double microseconds(std::uint64_t ns) {
   return static_cast<double>(ns) / 1000.0;
 }
 
-// A time in the file.
+// Returns a time as it stands in the file.
 double shifted(std::uint64_t ns, ChromeTraceOptions const& options) {
   return static_cast<double>(static_cast<std::int64_t>(ns) + options.shift.count()) / 1000.0;
 }
@@ -50,7 +50,7 @@ class Events {
   }
 
  private:
-  // Unformatted, for the stream's width and locale are not ours.
+  // The output is unformatted, as the stream's width and locale belong to the caller.
   void write(std::string_view text) {
     m_out->write(text.data(), static_cast<std::streamsize>(text.size()));
   }
@@ -63,7 +63,7 @@ Json metadata(char const* name, int process, std::size_t tid, Json args) {
   return {{"name", name}, {"ph", "M"}, {"pid", process}, {"tid", tid}, {"args", std::move(args)}};
 }
 
-// Members of an object that somebody else has written.
+// Adds the members of an object that the caller has given as text.
 void add_members(Json& to, std::string const& text, char const* what) {
   if (text.empty()) return;
   Json const given = Json::parse(text, nullptr, false);
@@ -77,7 +77,8 @@ std::string category(TaskRecord const& task) {
   return task.pattern.empty() ? "task" : task.pattern;
 }
 
-// How long the task was pending and how long it was ready are the two delays before it ran.
+// The arguments include the two delays before the task ran: how long it was pending, and how long
+// it was ready.
 Json arguments(TaskRecord const& task, ChromeTraceOptions const& options) {
   Json args{{"id", task.id}, {"state", to_string(task.state)}};
   if (!task.accesses.empty()) {
@@ -104,10 +105,10 @@ Json arguments(TaskRecord const& task, ChromeTraceOptions const& options) {
   return args;
 }
 
-// Where an edge's arrow leaves its source. Viewers bind it to the slice that is open at this time,
-// and a slice is closed at its end, so the arrow leaves one nanosecond before. It leaves earlier
-// where the target did not wait for the end: a task may release a resource while it runs, and a
-// launch on another stream waits on the device.
+// Returns the time at which an edge's arrow leaves its source. Viewers bind it to the slice that is
+// open at this time, and a slice is closed at its end, so the arrow leaves one nanosecond before.
+// It leaves earlier where the target did not wait for the end: a task may release a resource while
+// it runs, and a launch on another stream waits on the device.
 std::uint64_t departure(Impl::Slice const& source, Impl::Slice const& target) {
   std::uint64_t const last = source.end > source.begin ? source.end - 1 : source.begin;
   return std::min(last, target.begin);
@@ -116,15 +117,15 @@ std::uint64_t departure(Impl::Slice const& source, Impl::Slice const& target) {
 }  // namespace
 
 void Trace::write_chrome_json(std::ostream& out, ChromeTraceOptions const& options) const {
-  Json added = Json::object();  // first: nothing is written when it is wrong
+  Json added = Json::object();  // before anything is written, as it may be wrong
   add_members(added, options.other_data, "other_data");
   Impl::TraceRows const trace(*this);
   int const process = options.process;
   auto const time = [&](std::uint64_t ns) { return shifted(ns, options); };
   Events events(out);
 
-  // Thread ids: the first lanes of all rows from 1, the further ones behind; the sort index keeps a
-  // row together.
+  // Thread ids begin with 1 for the first lanes of all rows; the further lanes come behind. The
+  // sort index keeps a row together.
   std::vector<std::size_t> further(trace.names.size());
   std::size_t tid = trace.names.size() + 1;
   std::size_t index = 0;
@@ -189,7 +190,7 @@ void Trace::write_chrome_json(std::ostream& out, ChromeTraceOptions const& optio
                {"pid", process},
                {"tid", thread(slice)},
                {"args", arguments(task, options)}};
-    // How long it lay in its stream's queue.
+    // This is how long it lay in its stream's queue.
     if (slice.begin > task.started_ns && !slice.is_late)
       event["args"]["queued_us"] = microseconds(slice.begin - task.started_ns);
     if (failed) event["cname"] = "terrible";
@@ -211,7 +212,7 @@ void Trace::write_chrome_json(std::ostream& out, ChromeTraceOptions const& optio
   for (TaskRecord const& task : graph.nodes()) {
     if (task.state != TaskState::cancelled) continue;
     if (cancelled++ == 0) name_thread(tid, "cancelled");
-    // They have no begin; the time is that of the last thing known about them.
+    // These tasks have no begin; the time is that of the last event known of them.
     std::uint64_t const ts = std::max({task.finished_ns, task.ready_ns, task.submitted_ns});
     events.add({{"name", "CANCELLED " + task.label},
                 {"cat", category(task)},

@@ -9,24 +9,25 @@
 
 namespace trellis::Impl {
 
-/// An array that only grows. Its elements are not moved, so that growing takes no longer the more
-/// there are.
+/// An array that only grows. Its elements are not moved, so growing does not take longer when there
+/// are more.
 ///
-/// CONCURRENCY. One thread at a time may grow it. Whoever has been told of an element, by the one
-/// who made it, may use that meanwhile: the pointers on the way to it have been there before, and
-/// growing writes others.
+/// CONCURRENCY. One thread at a time may grow the array. A thread that learns of an element from
+/// the thread that made it may use the element meanwhile: the pointers on the way to it were there
+/// before, and growing writes others.
 template <class T>
 class Chunks {
  public:
   [[nodiscard]] std::size_t size() const { return m_size; }
   [[nodiscard]] T& operator[](std::size_t k) { return chunk_of(k)[k % chunk]; }
   [[nodiscard]] T const& operator[](std::size_t k) const { return chunk_of(k)[k % chunk]; }
-  /// One more, with the value of `T{}`.
+  /// Adds an element with the value of `T{}`.
   T& grow() {
     require_room(1);
     return (*this)[m_size++];
   }
-  /// So many more will find memory. Throws `std::bad_alloc`, and has changed nothing one can see.
+  /// Ensures that so many more elements find memory. Throws `std::bad_alloc` without any visible
+  /// change.
   void require_room(std::size_t more) {
     while (m_room < m_size + more) add_chunk();
   }

@@ -16,7 +16,7 @@
 
 namespace trellis::Impl {
 
-/// With so many decimals, whatever the locale: (0.5, 2) is "0.50".
+/// Formats a value with so many decimals, whatever the locale: (0.5, 2) is "0.50".
 [[nodiscard]] inline std::string fixed(double value, int decimals) {
   auto const scale = static_cast<std::uint64_t>(std::llround(std::pow(10, decimals)));
   auto const all =
@@ -26,7 +26,7 @@ namespace trellis::Impl {
   return (value < 0 && all != 0 ? "-" : "") + std::to_string(all / scale) + '.' + rest;
 }
 
-/// A label with "*" for its numbers, so that it is that of all tiles: "tile 1,2" is "tile *,*".
+/// Returns a label with "*" for its numbers, which all tiles share: "tile 1,2" gives "tile *,*".
 [[nodiscard]] inline std::string family_name(std::string_view label) {
   std::string text;
   for (char const c : TimelineStyle::split(label).pattern)
@@ -35,7 +35,7 @@ namespace trellis::Impl {
 }
 
 /// A table of text, for a terminal: the first column is flush left, the others flush right; with
-/// two columns both are flush left. Written to `text` in the end.
+/// two columns both are flush left. The destructor writes it to `text`.
 class Columns {
  public:
   Columns(std::string& text, std::size_t columns) : m_text(text), m_width(columns, 0) {}

@@ -96,8 +96,8 @@ std::string_view style(EdgeReason reason) {
       return " [style=solid, color=\"#8A8A8A\", penwidth=2, tooltip=\"synchronizing\"]";
     case EdgeReason::rule:
       return " [style=dashed, color=\"#009E73\", fontcolor=\"#009E73\", label=\"rule\"]";
-    // They must not decide on ranks: edges of exclusion and of a policy may point either way, and
-    // the layout is that of the dependencies.
+    // Edges of exclusion and of a policy may point either way. They must not affect ranks, as the
+    // layout is that of the dependencies.
     case EdgeReason::exclusion:
       return " [style=dashed, color=\"#D55E00\", fontcolor=\"#D55E00\", label=\"exclusion\", "
              "constraint=false]";

@@ -23,8 +23,8 @@ std::uint64_t Events::since_start() const {
       duration_cast<nanoseconds>(steady_clock::now() - start()).count());
 }
 
-/// The thread that runs a body notes when it began. Who completes the task happens after that, as
-/// after all that the body has done.
+/// The thread that runs a body notes when it began. The thread that completes the task happens
+/// after that, as after all that the body has done.
 void Events::take_time(Task const& task, TaskState state) {
   if (task.runs_on_device()) return;  // see ran_on_device
   if (state == TaskState::running)
@@ -47,7 +47,7 @@ void Events::tell_batch(Task const& first) {
 void Events::tell(Task const& task, TaskState state, int row) {
   if (m_timed != nullptr) take_time(task, state);
   m_statistics.changed(task.public_id(), state, [&] {
-    if (task.is_recorded()) return false;  // its owner is no task, but the plan's
+    if (task.is_recorded()) return false;  // its owner is the plan's, not a task
     Task const* const owner = owner_of(task);
     return owner != nullptr && owner->ops->section_depth != nullptr;
   });

@@ -14,8 +14,8 @@
 
 namespace trellis::Impl {
 
-/// What happens to the tasks of a graph, for its recorder, its observer, and a policy that wants to
-/// know how long they take.
+/// Passes the events of a graph's tasks to its recorder, its statistics, its observer, and a policy
+/// that wants to know how long the tasks take.
 class Events {
  public:
   explicit Events(TaskGraphOptions const& options)
@@ -26,7 +26,7 @@ class Events {
         m_watched(*options.record || options.observer != nullptr || m_statistics.are_on()),
         m_tells(m_watched || m_timed != nullptr) {}
 
-  /// Somebody looks.
+  /// True if the events are recorded, observed or counted.
   [[nodiscard]] bool is_watched() const { return m_watched; }
   /// Null: the graph does not record.
   [[nodiscard]] Recorder* recorder() const { return m_recorder.get(); }
@@ -39,17 +39,16 @@ class Events {
   void changed(Task const& task, TaskState state, int row = -1) {
     if (m_tells) tell(task, state, row);
   }
-  /// These tasks, linked by `next`, run as one.
+  /// Notes that these tasks, linked by `next`, run as one.
   void batch(Task const& first) {
     if (m_recorder != nullptr) tell_batch(first);
   }
-  /// Somebody wants times, also those of devices.
+  /// True if times are wanted, also those of devices.
   [[nodiscard]] bool are_timed() const { return m_recorder != nullptr || m_timed != nullptr; }
-  /// When times begin.
   [[nodiscard]] std::chrono::steady_clock::time_point start() const {
     return m_recorder != nullptr ? m_recorder->start() : m_start;
   }
-  /// Of a task that is about to be over; see Recorder.
+  /// Notes the times of a task that is about to be over; see Recorder.
   void ran_on_device(Task& task, std::uint64_t started_ns, std::uint64_t finished_ns);
 
  private:
@@ -61,7 +60,7 @@ class Events {
   TaskGraphOptions const& m_options;
   std::unique_ptr<Recorder> const m_recorder;
   Statistics m_statistics;
-  SchedulingPolicy* const m_timed;  ///< null: it does not want to know
+  SchedulingPolicy* const m_timed;  ///< null: it wants no times
   bool const m_watched;
   bool const m_tells;
   std::chrono::steady_clock::time_point const m_start = std::chrono::steady_clock::now();

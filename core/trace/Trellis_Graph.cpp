@@ -16,7 +16,7 @@ struct Graph::Index {
   struct Adjacency {
     std::vector<std::size_t> begin;
     std::vector<std::size_t> to;
-    /// The ids of those next to the node at position p, each once, in order.
+    /// Returns the ids of the neighbours of the node at position p, each once, in order.
     [[nodiscard]] std::vector<TaskId> ids(std::vector<TaskRecord> const& nodes,
                                           std::size_t p) const {
       std::vector<TaskId> found;
@@ -171,8 +171,8 @@ std::vector<TaskId> Graph::successors(TaskId id) const {
 
 bool Graph::reaches(TaskId from, TaskId to) const {
   std::size_t const goal = position(to);
-  // An own stack and not recursion: a path may be as long as the graph. `from` itself starts
-  // unseen, so that a path back to it is found.
+  // The search uses a stack of its own instead of recursion, as a path may be as long as the graph.
+  // `from` itself starts unseen, so that a path back to it is found.
   std::vector<std::size_t> stack{position(from)};
   Index::Adjacency const& out = m_index->out;
   std::vector<bool> seen(m_nodes.size(), false);

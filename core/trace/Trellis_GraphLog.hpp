@@ -8,8 +8,8 @@
 
 namespace trellis::Impl {
 
-/// As `make_state_log`, for `TaskGraphOptions::log`: a file is only overwritten by the first graph
-/// of the process that writes to it.
+/// Works like `make_state_log`, for `TaskGraphOptions::log`: only the first graph of the process
+/// that writes to a file overwrites it.
 [[nodiscard]] TaskObserver make_graph_log(std::string const& destination,
                                           std::string const& graph_name);
 

@@ -12,7 +12,7 @@
 namespace trellis::Impl {
 namespace {
 
-/// When the body was over, or what is known to have run was.
+/// Returns when the body was over, or else when the task was.
 std::uint64_t body_end(TaskRecord const& task) {
   return std::max(task.returned_ns != 0 ? task.returned_ns : task.finished_ns, task.started_ns);
 }
@@ -29,8 +29,8 @@ std::vector<bool> owners_of(Graph const& graph) {
 
 }  // namespace
 
-/// A row's tasks lie within each other (a body waits, and others run above it), or are queued on a
-/// stream, where each begins when the one before it is over.
+/// The tasks of a row lie within each other (a body waits, and other tasks run above it), or are
+/// queued on a stream, where each begins when the one before it is over.
 std::vector<TaskTimes> measured_times(Graph const& graph) {
   std::vector<TaskRecord> const& nodes = graph.nodes();
   std::vector<TaskTimes> times(nodes.size());
@@ -49,9 +49,9 @@ std::vector<TaskTimes> measured_times(Graph const& graph) {
     if (task.completes_later && !is_owner[p] && task.finished_ns > body_end(task))
       times[p].latency = static_cast<double>(task.finished_ns - body_end(task));
   }
-  std::vector<std::uint64_t> within(nodes.size(), 0);  // what ran above the body
+  std::vector<std::uint64_t> within(nodes.size(), 0);  // time of what ran above the body
   for (auto& [row, intervals] : rows) {
-    // Of those that begin together the longer one is beneath.
+    // If several begin together, the longest is beneath.
     std::sort(intervals.begin(), intervals.end(), [](Interval const& a, Interval const& b) {
       return std::tuple(a.begin, b.end, a.task) < std::tuple(b.begin, a.end, b.task);
     });
@@ -88,7 +88,7 @@ Precedence::Precedence(Graph const& graph)
 
 namespace {
 
-/// How much of a task's own time had passed; 0 when it had not begun.
+/// Returns the share of a task's own time that had passed; 0 when it had not begun.
 double share_until(TaskRecord const& task, double own, std::uint64_t time_ns) {
   if (time_ns <= task.started_ns || own <= 0) return 0;
   return std::min(1.0, static_cast<double>(time_ns - task.started_ns) / own);
@@ -106,8 +106,8 @@ void Precedence::add_edges(Graph const& graph) {
       m_arcs.push_back({from, to, Kind::order, 0, &edge});
       continue;
     }
-    // The newest demotion that can have let the later task go; one that came before the begin of
-    // the earlier one leaves no order at all.
+    // This finds the newest demotion that can have released the later task. One that came before
+    // the begin of the earlier task leaves no order at all.
     TaskRecord const& before = graph.nodes()[from];
     TaskRecord const& after = graph.nodes()[to];
     std::uint64_t demoted_ns = 0;
@@ -171,7 +171,7 @@ std::vector<std::size_t> Precedence::in_order(Graph const& graph) const {
   return order;
 }
 
-/// Follows what is open backwards, which must come back to where it has been.
+/// Follows the open events backwards, which must lead back to one already seen.
 std::string Precedence::circle(Graph const& graph, std::vector<std::uint32_t> const& open) const {
   constexpr std::size_t none = ~std::size_t{0};
   std::vector<std::size_t> before(2 * m_size, none);

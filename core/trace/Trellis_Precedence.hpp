@@ -12,26 +12,26 @@
 
 namespace trellis::Impl {
 
-/// What a record knows of a task's time, in nanoseconds.
+/// A task's times as far as the record tells, in nanoseconds.
 struct TaskTimes {
   double own = 0;  ///< of its body, without waiting and without what ran on its thread meanwhile
   double latency = 0;  ///< from then on until it was complete, where that takes no thread
   [[nodiscard]] double all() const { return own + latency; }
 };
-/// Of all nodes, in their order.
+/// Returns the times of all nodes, in their order.
 [[nodiscard]] std::vector<TaskTimes> measured_times(Graph const& graph);
 
-/// What must have happened before what, of a recorded graph: each task, known by its position among
-/// the nodes, begins and is complete.
+/// The order of events in a recorded graph. A task is known by its position among the nodes, and
+/// has two events: it begins, and it is complete.
 ///
 /// EVENTS. An edge joins the end of a task to the begin of another one. A part begins when its
-/// owner has spent a share of its own cost (all of it where no times say when it was submitted),
-/// and the owner is complete when its parts are and it has spent what was left to it then. The same
-/// share stands for an edge that a demotion has released: the later task began when the earlier one
-/// had got so far.
+/// owner has spent a share of its own cost (all of it if no times tell when the part was
+/// submitted). The owner is complete when its parts are, and it has spent the share that was left
+/// then. An edge that a demotion has released has such a share, too: the later task began when the
+/// earlier one had got so far.
 class Precedence {
  public:
-  /// Which event of `from` comes before which of `to`.
+  /// Tells which event of `from` comes before which event of `to`.
   enum class Kind : std::uint8_t {
     order,      ///< the end before the begin
     progress,   ///< the begin, and a share of the cost, before the begin
@@ -42,7 +42,7 @@ class Precedence {
     std::uint32_t to = 0;
     Kind kind = Kind::order;
     double share = 0;
-    EdgeRecord const* edge = nullptr;  ///< of the graph, which must outlive this; null: of a part
+    EdgeRecord const* edge = nullptr;  ///< of the graph, which must outlive this; null: for a part
   };
 
   explicit Precedence(Graph const& graph);
@@ -63,7 +63,8 @@ class Precedence {
   [[nodiscard]] static std::size_t second_event(Arc const& arc) {
     return arc.kind == Kind::remainder ? end_of(arc.to) : begin_of(arc.to);
   }
-  /// All events, each behind those that it comes after. Throws `Error` when there is a circle.
+  /// Returns all events, each behind those that it comes after. Throws `Error` when there is a
+  /// circle.
   [[nodiscard]] std::vector<std::size_t> in_order(Graph const& graph) const;
 
  private:

@@ -30,8 +30,8 @@ std::uint32_t Recorder::place_of(AreaEntry& entry) {
   return entry.recorded - 1;
 }
 
-/// The same label at addresses that overlap: the same resource. Another label: what was there has
-/// been freed.
+/// Resources with the same label at overlapping addresses are the same resource. If the label
+/// differs, the earlier resource has been freed.
 std::uint32_t Recorder::identify(Resource const& resource) {
   constexpr std::uint32_t none = ~std::uint32_t{0};
   std::uint32_t identity = none;
@@ -192,14 +192,14 @@ void Recorder::changed(Task const& task, TaskState state, int row) {
 
 void Recorder::finished(Task const& task, TaskState state, int row) {
   Node& over = node(task.public_id());
-  if (over.finished_ns == 0) over.finished_ns = now_ns();  // else the device knows better
+  if (over.finished_ns == 0) over.finished_ns = now_ns();  // else the device has set it
   if (state != TaskState::cancelled && row >= 0) over.row = row;
   over.state.store(state, std::memory_order_release);
 }
 
 void Recorder::ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t finished_ns) {
   Node& ran = node(id);
-  ran.started_ns = started_ns;  // so far it was when the launch was over
+  ran.started_ns = started_ns;  // until now it was the end of the launch
   ran.finished_ns = finished_ns;
 }
 
@@ -249,7 +249,7 @@ std::vector<TaskRecord> Recorder::nodes() const {
     record.row = node.row;
     records.push_back(std::move(record));
   };
-  // A few at a time: tasks may run, and wait for the lock.
+  // Only a few nodes are copied in each hold, as tasks may run, and wait for the lock.
   constexpr std::size_t few = 16;
   std::size_t count = 0;
   {
@@ -263,7 +263,7 @@ std::vector<TaskRecord> Recorder::nodes() const {
     for (std::size_t k = 0; k < few && records.size() < count; ++k) copy(m_nodes[records.size()]);
   }
   std::lock_guard const lock(m_lock);
-  numbers = number_resources();  // demotions may be newer
+  numbers = number_resources();  // demotions may have newer resources
   for (auto const& [id, demotions] : m_demotions)
     for (Demotion const& each : demotions)
       if (id <= count)
@@ -291,7 +291,7 @@ std::vector<EdgeRecord> Recorder::edges(bool dependencies_only) const {
   }
   if (dependencies_only)
     std::erase_if(edges, [](EdgeRecord const& edge) { return !is_dependency(edge.reason); });
-  // Of two that differ in nothing else the one that still counts comes first, and stays.
+  // If two edges differ in nothing else, the one that still counts comes first, and stays.
   auto const key = [](EdgeRecord const& edge) {
     return std::tuple(edge.to, edge.from, edge.reason, edge.released);
   };

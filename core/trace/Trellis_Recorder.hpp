@@ -25,19 +25,21 @@ namespace trellis::Impl {
 class Resource;
 
 /// Keeps what a graph that records has done. Everything is kept, so memory grows with the number of
-/// tasks; a graph that does not record has no recorder. Safe for use by several threads.
+/// tasks. A graph that does not record has no recorder. Several threads may use it.
 ///
-/// While tasks run, it keeps numbers and addresses; text is made of them when somebody asks. The
+/// While tasks run, it keeps numbers and addresses; they become text when the record is read. The
 /// text of an area is made once.
 ///
-/// MEMORY. A task needs a node in any case, so there is one before its submission has any effect
-/// (`require_room`). What else finds no memory is left out, and `is_complete` says so from then on:
-/// nothing of the graph's depends on it, and much of it is noted where a call can no longer fail.
+/// MEMORY. A task always needs a node, so memory for it is there before its submission has any
+/// effect (`require_room`). Other data that finds no memory is left out, and `is_complete` is false
+/// from then on. The graph does not depend on that data, and much of it is noted where a call can
+/// no longer fail.
 ///
-/// CONCURRENCY. What happens to each task, and when, is noted without a lock, by one thread after
-/// the other: whoever changes a task happens after who changed it before, and so after its node was
-/// made. Who asks in between sees the times of the state that it sees, as the state is written last
-/// and read first, and perhaps newer ones. The rest is under locks.
+/// CONCURRENCY. The states of a task, and their times, are noted without a lock, by one thread
+/// after the other. A thread that changes a task happens after the one that changed it before, and
+/// so after the task's node was made. A thread that reads the record meanwhile sees the times that
+/// belong to the state that it sees, as the state is written last and read first, and perhaps newer
+/// times. Locks guard the rest.
 class Recorder {
  public:
   [[nodiscard]] std::uint64_t now_ns() const {
@@ -46,18 +48,17 @@ class Recorder {
         duration_cast<nanoseconds>(steady_clock::now() - m_start).count());
   }
 
-  /// When times begin.
   [[nodiscard]] std::chrono::steady_clock::time_point start() const { return m_start; }
 
-  /// Before so many tasks are submitted, under the graph's lock, which is held until they are.
-  /// Throws `std::bad_alloc`.
+  /// Called before so many tasks are submitted, under the graph's lock, which is held until they
+  /// are. Throws `std::bad_alloc`.
   void require_room(std::uint64_t tasks) {
     std::lock_guard const lock(m_lock);
     m_nodes.require_room(static_cast<std::size_t>(tasks));
   }
-  /// False: something has found no memory, and is missing.
+  /// False: some data has found no memory, and is missing.
   [[nodiscard]] bool is_complete() const { return m_is_complete; }
-  /// Notes something by `f`, unless there is no memory for it.
+  /// Calls `f`, which notes something, and catches its `std::bad_alloc`.
   template <class F>
   void note(F&& f) noexcept try {
     f();
@@ -65,51 +66,49 @@ class Recorder {
     m_is_complete = false;
   }
 
-  /// A task that is being submitted (its accesses are known).
+  /// Notes a task that is being submitted, and whose accesses are known.
   void submitted(Task const& task);
   void edge(TaskId from, TaskId to, EdgeReason reason, bool released = false);
-  /// The edges by access between the two that are there now no longer count.
+  /// Notes that the present edges by access between the two tasks no longer count.
   void release(TaskId from, TaskId to);
-  /// The task has given up accesses.
   void demoted(Task const& task);
-  /// A pending task is refined: its body will not run, `pattern` says so.
+  /// Notes that a pending task is refined: its body will not run, and its `pattern` says so.
   void refined(Task const& task);
-  /// The body of a task with parts is over.
+  /// Notes that the body of a task with parts is over.
   void returned(Task const& task);
-  /// Its thread has slept in its body, waiting for another task.
+  /// Notes that the task's thread has slept in its body, waiting for another task.
   void slept(Task const& task, std::chrono::nanoseconds time);
-  /// Its body has a Completion.
   void completes_later(Task const& task);
-  /// These, linked by `next`, are about to run as one.
+  /// Notes that these tasks, linked by `next`, are about to run as one.
   void batch(Task const& first);
-  /// Ready, or running on this row.
+  /// Notes that the task is ready, or running on this row.
   void changed(Task const& task, TaskState state, int row = -1);
-  /// The task is over: done, failed or cancelled. `row`: the seat that ran it, -1: none.
+  /// Notes that the task is over: done, failed or cancelled. `row`: the seat that ran it, -1: none.
   void finished(Task const& task, TaskState state, int row);
 
-  /// When a task that is about to be finished really ran, by the device's clock; that agrees with
-  /// the host's to a few microseconds, or is quite another one.
+  /// Notes when a task that is about to be finished really ran, by the device's clock. That clock
+  /// agrees with the host's to a few microseconds, or is a different one.
   void ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t finished_ns);
 
   [[nodiscard]] std::vector<TaskRecord> nodes() const;
-  /// Sorted, without repetitions.
+  /// Returns the edges, sorted and without repetitions.
   [[nodiscard]] std::vector<EdgeRecord> edges(bool dependencies_only) const;
 
  private:
-  /// What accesses of one area have in common. The resource may change: it gets another label or
-  /// shape, or grows.
+  /// The data that accesses of one area have in common. The resource may change: it gets another
+  /// label or shape, or grows.
   struct Place {
     std::string resource;
-    std::uintptr_t begin = 0;  ///< of the resource, and
+    std::uintptr_t begin = 0;  ///< of the resource, as `end`
     std::uintptr_t end = 0;
     ViewShape shape;
     std::string area;
     std::uint32_t identity = 0;  ///< index into m_identities
   };
-  /// A resource, whichever region's table it is in and however large it was when it was met.
+  /// A resource, in whichever region's table it is, and however large it was when it was found.
   struct Identity {
     std::string label;
-    std::uint32_t same_as;  ///< itself, or one that has taken it in
+    std::uint32_t same_as;  ///< itself, or one that it was merged into
   };
   struct Range {
     std::uintptr_t end;
@@ -118,7 +117,7 @@ class Recorder {
   struct Access {
     std::uint32_t place = 0;
     Mode mode = Mode::none;
-    std::uint32_t state = no_state;  ///< a text instead of the mode
+    std::uint32_t state = no_state;  ///< index of a text instead of the mode
     static constexpr std::uint32_t no_state = ~std::uint32_t{0};
   };
   struct Node {
@@ -139,7 +138,8 @@ class Recorder {
     bool main_thread = false;
     bool synchronizing = false;
     bool completes_later = false;
-    // Without the lock, in a line of their own: another core writes them than those above.
+    // These are written without the lock. They have a cache line of their own, as another core
+    // writes the members above.
     alignas(64) Relaxed<std::uint64_t> ready_ns = 0;
     Relaxed<std::uint64_t> started_ns = 0;
     Relaxed<std::uint64_t> finished_ns = 0;
@@ -152,7 +152,7 @@ class Recorder {
     std::uint32_t access_count;
   };
 
-  /// The user's words for them, found without a lock.
+  /// Returns the texts of the task's states. They come from user code, so no lock is held.
   [[nodiscard]] static std::vector<std::string> states_of(Task const& task);
   [[nodiscard]] Node& node(TaskId id) { return m_nodes[static_cast<std::size_t>(id - 1)]; }
   // These require the lock.
@@ -184,7 +184,7 @@ class Recorder {
   struct Release {
     TaskId from;
     TaskId to;
-    std::size_t edges;  ///< how many there were: later ones count again
+    std::size_t edges;  ///< the number of edges then; later ones count again
   };
   std::vector<Release> m_releases;
 };

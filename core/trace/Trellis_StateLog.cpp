@@ -28,7 +28,7 @@
 namespace trellis {
 namespace {
 
-// Names come from users; whatever they hold, an event stays on its line and a quotation mark ends
+// Names come from users. Whatever they hold, an event stays on its line, and a quotation mark ends
 // the label.
 void append_escaped(std::string& line, std::string_view text) {
   for (std::size_t at = 0; at != text.size();) {
@@ -60,7 +60,8 @@ void append_time(std::string& line, std::uint64_t ns) {
   line += " us";
 }
 
-/// Logs of one process that write to one file at the same time share it.
+/// Returns a destination's sink. Logs of one process that write to one file at the same time share
+/// it.
 std::shared_ptr<spdlog::sinks::sink> make_sink(std::string const& destination, bool overwrite) {
   if (destination == "stderr") return std::make_shared<spdlog::sinks::stderr_sink_mt>();
   if (destination == "stdout") return std::make_shared<spdlog::sinks::stdout_sink_mt>();
@@ -69,7 +70,7 @@ std::shared_ptr<spdlog::sinks::sink> make_sink(std::string const& destination, b
   std::lock_guard const lock(mutex);
   std::weak_ptr<spdlog::sinks::sink>& known = open[destination];
   if (std::shared_ptr<spdlog::sinks::sink> sink = known.lock()) return sink;
-  // spdlog would make the folders of a path that is mistyped.
+  // spdlog would make the folders of a mistyped path.
   std::filesystem::path const folder = std::filesystem::path(destination).parent_path();
   if (std::error_code ignored; !folder.empty() && !std::filesystem::is_directory(folder, ignored))
     throw Error(Error::Kind::bad_input, "Trellis: cannot log the states of tasks to \"" +
@@ -87,8 +88,8 @@ std::shared_ptr<spdlog::sinks::sink> make_sink(std::string const& destination, b
   }
 }
 
-/// Its copies share the logger, whose end flushes and closes the file. The logger is in no
-/// registry: the program may use spdlog for itself.
+/// Logs events. Copies share the logger, whose end flushes and closes the file. The logger is in no
+/// registry, as the program may use spdlog for itself.
 class StateLog {
  public:
   StateLog(std::string const& destination, std::string const& graph_name, bool overwrite)
@@ -98,12 +99,11 @@ class StateLog {
       append_escaped(m_prefix, graph_name);
       m_prefix += "] ";
     }
-    m_logger->set_pattern("%v");  // the time is the graph's, not the clock's on the wall
+    m_logger->set_pattern("%v");  // the time is the graph's, not the wall clock's
     m_logger->flush_on(spdlog::level::err);
   }
 
-  // The sink takes a line as a whole, under its mutex. What goes wrong while writing, spdlog
-  // reports itself.
+  // The sink takes a line as a whole, under its mutex. spdlog itself reports errors while writing.
   void operator()(TaskEvent const& event) const noexcept {
     try {
       std::string line = m_prefix;

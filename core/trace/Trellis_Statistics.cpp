@@ -33,11 +33,11 @@ constexpr std::string_view header =
     "time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,running,"
     "in flight,sections,section parts\n";
 constexpr std::size_t columns = 12;
-constexpr std::size_t sections_column = 10;  ///< from this one on: rows of their own
+constexpr std::size_t sections_column = 10;  ///< columns from this one on have rows of their own
 
 std::atomic<int> s_rank{-1};
 
-/// The first graph that asks begins to count the time of all.
+/// Returns the start of the time of all graphs: the moment when the first graph asks.
 Clock::time_point start_of_all() {
   static Clock::time_point const start = Clock::now();
   return start;
@@ -50,7 +50,7 @@ std::string seconds_since_start() {
   return text;
 }
 
-/// As a cell.
+/// Returns the text as a cell of a CSV file.
 std::string quoted(std::string const& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string all = "\"";
@@ -62,7 +62,7 @@ std::string quoted(std::string const& text) {
   return all + '"';
 }
 
-/// Puts text in front of what a file's name ends with.
+/// Puts the rank, if it is known, before the file name's extension.
 std::string with_rank(std::string const& file) {
   int const rank = s_rank.load(std::memory_order_relaxed);
   if (rank < 0) return file;
@@ -77,7 +77,8 @@ std::string picture_of(std::string const& file) {
   return (is_csv ? file.substr(0, file.size() - 4) : file) + ".svg";
 }
 
-/// Graphs may write to one file at the same time: row by row at most.
+/// The files that graphs write, perhaps several graphs to one file at the same time. A lock keeps
+/// rows whole.
 struct Files {
   std::mutex mutex;
   std::set<std::string> begun;
@@ -89,7 +90,7 @@ struct Files {
   /// False: it cannot be written.
   bool begin(std::string const& file) {
     std::lock_guard const lock(mutex);
-    if (begun.contains(file) && std::ifstream(file)) return true;  // else somebody has removed it
+    if (begun.contains(file) && std::ifstream(file)) return true;  // else the file has been removed
     std::ofstream out(file, std::ios::trunc);
     if (!(out << header << std::flush)) return false;
     begun.insert(file);
@@ -111,8 +112,8 @@ struct Files {
 }  // namespace
 
 /// INVARIANT. The state of a task in flight is in the piece of its id, and the numbers of tasks in
-/// each state change with it, under the lock of the piece. So whoever adds up all pieces, one after
-/// the other, counts each task at most once, and when nothing changes, exactly.
+/// each state change with it, under the lock of the piece. So a thread that adds up all pieces, one
+/// after the other, counts each task at most once, and exactly once when nothing changes.
 struct Statistics::State {
   struct alignas(64) Piece {
     std::mutex mutex;
@@ -135,9 +136,9 @@ struct Statistics::State {
   std::atomic<std::uint64_t> batched{0};
   std::atomic<std::int64_t> held{0};
 
-  std::mutex mutex;  ///< of what follows
+  std::mutex mutex;  ///< guards what follows
   std::int64_t sections = 0;
-  std::string rows;      ///< not written yet
+  std::string rows;      ///< those not written yet
   std::string to_write;  ///< earlier rows; the sampling thread uses it without the mutex
   GraphStatistics last;
   bool has_told_of_failure = false;
@@ -172,8 +173,8 @@ struct Statistics::State {
     all.sections = sections;
     return all;
   }
-  /// Adds a row and writes what there is. Throws when there is no memory; the next one then counts
-  /// since the last one that could be added, and what has not been written stays.
+  /// Adds a row and writes all rows that there are. Throws when there is no memory. The next row
+  /// then counts since the last one that was added, and rows that have not been written are kept.
   void sample() {
     GraphStatistics const all = now();
     {
@@ -215,7 +216,7 @@ struct Statistics::State {
       lock.unlock();
       try {
         sample();
-      } catch (std::bad_alloc const&) {  // the next one says it
+      } catch (std::bad_alloc const&) {  // the next row includes it
       }
       lock.lock();
       end.wait_for(lock, between_samples, [&] { return is_over; });
@@ -312,7 +313,7 @@ void Statistics::set_rank(int rank) {
 
 namespace {
 
-/// A line of a file, in its cells.
+/// Splits a line of a file into its cells.
 std::vector<std::string> cells_of(std::string const& line) {
   std::vector<std::string> cells(1);
   bool is_quoted = false;
@@ -380,7 +381,7 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
   struct Row {
     double time;
     std::size_t graph;
-    std::array<double, columns> value;  ///< negative: none
+    std::array<double, columns> value;  ///< negative: no value
   };
   std::vector<Row> rows;
   std::vector<std::string> graphs;
@@ -414,7 +415,7 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
   }
   for (std::size_t k = 2; k < columns; ++k) {
     int const y = top + static_cast<int>(k - 2) * (height + gap);
-    // By graph and pixel.
+    // The largest value by graph and pixel.
     std::map<std::pair<std::size_t, int>, double> largest;
     double most = 0;
     for (Row const& row : rows) {
@@ -436,7 +437,7 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
         if (where.first != g) continue;
         double const height_of = most > 0 ? value / most * height : 0;
         std::string const x = std::to_string(left + where.second);
-        // Sections stay as they are until they change.
+        // The number of sections stays the same until the next row.
         if (k >= sections_column && before >= 0)
           points += x + ',' + std::to_string(y + height - before) + ' ';
         points += x + ',' + std::to_string(y + height - height_of) + ' ';

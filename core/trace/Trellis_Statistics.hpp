@@ -14,48 +14,46 @@
 
 namespace trellis::Impl {
 
-/// The counters of a graph over time, where somebody asks for them; else each call is one test.
+/// The counters of a graph over time. If they are not wanted, each call is only one test.
 ///
-/// A thread of its own takes a sample every few milliseconds, which is a row of the file. What has
-/// been spawned, and the batches, are counted since the last sample. Sections change seldom, and in
-/// between nothing is to be missed. So there is a row of its own where one starts, where its parts
-/// do, and where it ends, with the parts that are in flight; its other columns are empty.
+/// A separate thread takes a sample every few milliseconds, which is a row of the file. Spawned
+/// tasks and batches are counted since the last sample. Sections change seldom, and no change is to
+/// be missed. So there is an extra row when a section starts, when its parts start, and when it
+/// ends. It has the number of sections and of their parts in flight; its other columns are empty.
 class Statistics {
  public:
-  /// `file`: null: nobody asks. Empty: there are counters, but no file. Throws `Error` when it
-  /// cannot be written. `graph`: its name.
+  /// `file`: null if counters are not wanted; empty for counters without a file. Throws `Error`
+  /// when the file cannot be written. `graph`: its name.
   Statistics(std::string const* file, std::string const& graph);
   Statistics(Statistics const&) = delete;
   Statistics& operator=(Statistics const&) = delete;
-  /// Writes the last sample, and the picture. No task is in flight any more.
+  /// Writes the last sample, and the picture. Requires that no task is in flight.
   ~Statistics();
 
   [[nodiscard]] bool are_on() const { return m_state != nullptr; }
-  /// A task has come into this state. `is_section_part`: is it a part of a section? It is asked of
-  /// a task that is new, and its section is there.
+  /// Counts a task that has entered this state. `is_section_part` returns whether it is a part of a
+  /// section. It is called for a new task, while its section exists.
   void changed(TaskId task, TaskState state, FunctionRef<bool()> is_section_part) {
     if (m_state != nullptr) note_state(task, state, is_section_part);
   }
-  /// A task has been spawned that may be fused.
+  /// Counts a spawned task that may be fused.
   void fusable() {
     if (m_state != nullptr) note_fusable();
   }
-  /// So many more tasks are held back.
   void held(std::int64_t by) {
     if (m_state != nullptr) note_held(by);
   }
-  /// So many tasks have been put together.
   void batch(std::size_t tasks) {
     if (m_state != nullptr) note_batch(tasks);
   }
-  /// A section starts (1) or ends (-1), or its parts start (0).
+  /// Notes that a section starts (1) or ends (-1), or that its parts start (0).
   void section(int by) {
     if (m_state != nullptr) note_section(by);
   }
   /// Requires `are_on`.
   [[nodiscard]] GraphStatistics now() const;
 
-  /// From now on graphs of this process write to files with this rank in their names.
+  /// Lets graphs of this process write to files with this rank in their names from now on.
   static void set_rank(int rank);
 
  private:
@@ -66,7 +64,7 @@ class Statistics {
   void note_batch(std::size_t tasks);
   void note_section(int by);
 
-  std::unique_ptr<State> m_state;  ///< null: nobody asks
+  std::unique_ptr<State> m_state;  ///< null: not wanted
 };
 
 }  // namespace trellis::Impl

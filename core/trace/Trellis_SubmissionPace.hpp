@@ -13,16 +13,17 @@
 
 namespace trellis::Impl {
 
-/// How the tasks of a trace that are parts of no others were submitted, one after the other.
+/// The pace at which the tasks of a trace were submitted, one after the other, without parts of
+/// other tasks.
 ///
-/// A record does not say that a thread waited. It shows where it must have: something was in flight
-/// when a task was submitted, and nothing when the next one was.
+/// A record does not say when the submitting thread waited, but it shows where it must have: tasks
+/// were in flight when one task was submitted, and none when the next one was.
 class SubmissionPace {
  public:
   struct Step {
     std::size_t task = 0;     ///< position among the nodes
-    double gap = 0;           ///< from the submission before, or from what it waited for
-    bool has_waited = false;  ///< until all before were complete
+    double gap = 0;           ///< since the last submission, or the end of what it waited for
+    bool has_waited = false;  ///< the thread waited until all earlier tasks were complete
   };
 
   explicit SubmissionPace(Graph const& graph) {
@@ -41,7 +42,7 @@ class SubmissionPace {
 
  private:
   void note_gaps(std::vector<TaskRecord> const& nodes) {
-    // What runs on the first row runs on the main thread, which submits, or waits for room.
+    // Tasks on the first row run on the main thread, which submits, or waits for room.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> main;
     for (TaskRecord const& task : nodes)
       if (task.row == 0 && task.finished_ns != 0)
@@ -64,7 +65,7 @@ class SubmissionPace {
       return sum;
     };
     std::uint64_t before = m_steps.empty() ? 0 : nodes[m_steps.front().task].submitted_ns;
-    std::uint64_t finished = 0;  // the last of those so far
+    std::uint64_t finished = 0;  // the latest end so far
     for (Step& step : m_steps) {
       std::uint64_t const now = nodes[step.task].submitted_ns;
       std::uint64_t const ran = ran_between(before, now);

@@ -9,13 +9,13 @@
 #include <string>
 #include <string_view>
 
-/// What the writers of pictures and traces share about text. Labels come from users: they may hold
-/// anything, and the files must still be well-formed. Numbers are formatted here and not by the
-/// stream, whose locale may group digits or write a decimal comma.
+/// Functions for text that the writers of pictures and traces share. Labels come from users: they
+/// may hold anything, and the files must still be well-formed. Numbers are formatted here and not
+/// by the stream, whose locale may group digits or write a decimal comma.
 namespace trellis::Impl {
 
-/// The code point that starts at `at`, which moves behind it; U+FFFD, and one byte on, where the
-/// text is not UTF-8.
+/// Returns the code point that starts at `at`, and moves `at` behind it. Where the text is not
+/// UTF-8, it returns U+FFFD and moves by one byte.
 inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   constexpr char32_t replacement = 0xFFFD;
   auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -60,14 +60,14 @@ inline void append_utf8(std::string& out, char32_t point) {
   }
 }
 
-/// Control characters that no XML document and no picture may hold.
+/// True for control characters that an XML document or a picture must not hold.
 inline bool is_unprintable(char32_t point) {
   bool const control =
       (point < 0x20 && point != '\n' && point != '\t') || (point >= 0x7F && point < 0xA0);
   return control || point == 0xFFFE || point == 0xFFFF;
 }
 
-/// "read x [0, 64)"
+/// Returns a text such as "read x [0, 64)".
 inline std::string to_text(AccessRecord const& access) {
   std::string text = access.mode + ' ' + access.resource;
   if (access.label_is_shared) text += " #" + std::to_string(access.resource_id);
@@ -75,12 +75,12 @@ inline std::string to_text(AccessRecord const& access) {
   return text;
 }
 
-/// "solver.cpp:42", or nothing when the call site is not known.
+/// Returns a text such as "solver.cpp:42", or nothing when the call site is not known.
 inline std::string call_site(TaskRecord const& task) {
   return task.file.empty() ? std::string() : task.file + ':' + std::to_string(task.line);
 }
 
-/// `value` / 10^`scale` in decimal, exact, without trailing zeros: (1500, 3) is "1.5".
+/// Formats `value` / 10^`scale` in decimal, exactly and without trailing zeros: (1500, 3) is "1.5".
 inline std::string decimal(std::uint64_t value, int scale) {
   std::string digits = std::to_string(value);
   if (scale == 0) return digits;

@@ -25,7 +25,7 @@ void require_threads(int threads) {
               "Trellis: " + std::to_string(threads) + " threads cannot be divided");
 }
 
-/// For one run in virtual time, on one thread.
+/// Serves one run in virtual time, on one thread.
 class LongestPathFirst final : public SchedulingPolicy {
  public:
   explicit LongestPathFirst(std::vector<TaskRank> const& ranks) {
@@ -34,7 +34,7 @@ class LongestPathFirst final : public SchedulingPolicy {
   [[nodiscard]] std::string_view name() const override { return "longest path first"; }
   void start(int) override {}
   void push(ReadyTask task, int) override { m_ready.push({m_rank.at(task.id()), task}); }
-  /// What others make ready at the same moment counts as well, so nobody goes on at once.
+  /// Keeps no task here, as tasks that others make ready at the same moment compete with these.
   ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
     for (ReadyTask const task : ready) push(task, seat);
     return {};
@@ -51,7 +51,7 @@ class LongestPathFirst final : public SchedulingPolicy {
   struct Entry {
     double rank;
     ReadyTask task;
-    /// Comes later.
+    /// True if this entry comes later.
     bool operator<(Entry const& other) const {
       return rank != other.rank ? rank < other.rank : task.id() > other.task.id();
     }
@@ -65,8 +65,8 @@ double guess(TaskRecord const& task, double took, int had, int has) {
   return has_its_own ? took : took * had / has;
 }
 
-/// The graph as it would be on workers with so many threads: a task with `threads(n)` takes the
-/// places of fewer of them, or of more.
+/// Returns the graph as it would be on workers with so many threads, where a task with `threads(n)`
+/// takes the places of fewer or more workers.
 Graph on_workers_of(int threads, Graph const& graph) {
   auto const is_wide = [](TaskRecord const& task) { return task.threads > 0; };
   if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_wide)) return graph;
@@ -92,7 +92,7 @@ bool is_like(Graph const& a, Graph const& b) {
 
 std::vector<ThreadRatio> thread_ratios(int threads, double max_speedup) {
   require_threads(threads);
-  // What is whole but for rounding is whole.
+  // A value that is whole except for rounding errors counts as whole.
   double const useful = std::ceil(std::max(1.0, max_speedup) * (1 - 1e-9));
   int const most = useful < threads ? static_cast<int>(useful) : threads;
   std::vector<ThreadRatio> ratios;
@@ -173,7 +173,7 @@ double ThreadFeedback::predicted(ThreadRatio const& ratio) const {
   return makespan(ratio);
 }
 
-/// Measured, or guessed from what was measured with the fewest threads.
+/// Returns the measured times, or a guess from those with the fewest threads.
 std::vector<double> ThreadFeedback::times(int threads) const {
   if (auto const found = m_measured.find(threads); found != m_measured.end()) return found->second;
   auto const& [had, took] = *m_measured.begin();

@@ -24,8 +24,8 @@ using Impl::Slice;
 
 constexpr double page_width = 1200;
 constexpr double margin = 24;
-constexpr double char_width = 6.3;      // of the 11 px font that rows and legend use
-constexpr double box_char_width = 5.9;  // of the 10 px font in boxes
+constexpr double char_width = 6.3;      // for the 11 px font of rows and legend
+constexpr double box_char_width = 5.9;  // for the 10 px font in boxes
 constexpr double busy_width = 92;       // the column with the utilisation, right of the boxes
 constexpr double top = 84;              // above the first row
 constexpr std::size_t most_boxes =
@@ -52,7 +52,7 @@ class Timeline {
     m_width = page_width - margin - busy_width - m_left;
     std::size_t lanes = 0;
     for (std::size_t& count : m_rows.lanes) {
-      // Tasks that call each other may nest deeply; the last lane takes what finds no place.
+      // Tasks that call each other may nest deeply; the last lane takes those that find no place.
       count = std::min(count, most_lanes);
       lanes += count;
     }
@@ -111,7 +111,7 @@ class Timeline {
     std::size_t const lane = std::min(slice.lane, most_lanes - 1);
     return m_row_top[slice.row] + m_padding + static_cast<double>(lane) * m_lane_height;
   }
-  // Exact, counted from the beginning of the first task.
+  // Returns the exact time since the beginning of the first task.
   [[nodiscard]] std::string since_begin(std::uint64_t ns) const {
     return with_unit(ns - m_rows.begin, m_unit);
   }
@@ -140,7 +140,7 @@ class Timeline {
     return 100.0 * static_cast<double>(ns) / static_cast<double>(m_span);
   }
 
-  // Whole percents, with one decimal where they would hide what there is to see.
+  // Returns whole percents, or one decimal where whole ones would hide a value near 0 or 100.
   [[nodiscard]] static std::string percent_text(double percent) {
     auto const tenths = static_cast<std::uint64_t>(std::llround(percent * 10));
     bool const fine = (tenths > 0 && tenths < 10) || (tenths >= 990 && tenths < 1000);
@@ -227,7 +227,8 @@ class Timeline {
     }
   }
 
-  /// The threads of a graph are one more than its workers, and only so many run at a time.
+  /// Explains an idle row. A graph has one thread more than it has workers, and only as many run at
+  /// a time as there are workers.
   [[nodiscard]] std::string why_idle(std::size_t row, std::vector<std::uint64_t> const& sum) const {
     if (row == 0 || row >= m_rows.threads || sum[row] != 0 || sum[0] == 0) return {};
     std::size_t had_tasks = 0;
@@ -280,7 +281,8 @@ class Timeline {
     if (!m_merge) write_critical_path();
   }
 
-  // Hover text of one task; short where there are many, for they make up most of the file.
+  // Appends the hover text of one task. It is short where there are many tasks, as these texts make
+  // up most of the file.
   void append_hover_text(Slice const& slice) {
     TaskRecord const& task = *slice.task;
     std::size_t const count = m_rows.slices.size();
@@ -321,7 +323,7 @@ class Timeline {
     Colour const fill = m_palette.colour(look.family, look.shade);
     bool const failed = slice.task->state == TaskState::failed;
     double const full = x(slice.end) - x(slice.begin);
-    // A hairline between neighbours where there is room for it; a box is never invisible.
+    // Neighbours have a hairline between them where there is room for it. A box is never invisible.
     double const width = full > 3 ? full - 0.6 : std::max(full, 0.5);
     double const height = m_lane_height - (m_lane_height > 10 ? 2 : 1);
     m_text += "<g><title>";
@@ -339,13 +341,13 @@ class Timeline {
   }
 
   void write_failure(double at_x, double at_y, double width, double height) {
-    // However short the task was, it can be found.
+    // The mark is visible however short the task was.
     rect(at_x, at_y, std::max(width, 2.0), height,
          width < 4 ? "fill=\"#B00020\""
                    : "fill=\"url(#trellis-failed)\" stroke=\"#B00020\" stroke-width=\"1.5\"");
   }
 
-  // From the end of each task on the critical path to the begin of the next one.
+  // Draws lines from the end of each task on the critical path to the begin of the next one.
   void write_critical_path() {
     std::vector<std::size_t> const& path = m_critical.slices();
     if (path.size() < 2) return;
@@ -363,8 +365,8 @@ class Timeline {
     return number(x(ns)) + ' ' + number(y(slice) + m_lane_height / 2);
   }
 
-  // The whole label where it fits, else the step that the shade stands for, else as much as is
-  // legible.
+  // Writes the whole label where it fits, else the step that the shade stands for, else as much as
+  // is legible.
   void write_box_text(Slice const& slice, Look const& look, Colour fill, double width) {
     if (m_lane_height < 18 || slice.task->state == TaskState::failed) return;
     double const room = (width - 6) / box_char_width;
@@ -386,7 +388,7 @@ class Timeline {
   }
 
   void write_merged() {
-    // Groups grow per lane; a lane's group is written when a box does not belong to it.
+    // There is one growing group per lane; it is written when a box does not belong to it.
     std::vector<std::vector<Group>> groups(m_rows.names.size());
     for (std::size_t row = 0; row != groups.size(); ++row) groups[row].resize(m_rows.lanes[row]);
     for (std::size_t i = 0; i != m_rows.slices.size(); ++i) {
@@ -411,8 +413,8 @@ class Timeline {
     }
   }
 
-  // Writes and empties the group. It takes the look that most of its time has; it is pale where
-  // tasks left much of it idle.
+  // Writes and empties the group. Its box gets the look that takes most of its time, and is pale
+  // where tasks left much of it idle.
   void write_group(Group& group) {
     Group const done = std::exchange(group, Group{});
     if (done.slices.size() == 1) return write_box(done.slices.front());
@@ -460,7 +462,7 @@ class Timeline {
   // ---- Legend ----
 
   struct LegendEntry {
-    std::vector<std::pair<Colour, std::string>> swatches;  // with the step that each stands for
+    std::vector<std::pair<Colour, std::string>> swatches;  // each with its step
     std::string name;
     std::string count;
     bool failed = false;

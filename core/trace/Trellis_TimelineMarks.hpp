@@ -14,11 +14,11 @@
 #include <unordered_map>
 #include <vector>
 
-/// What a timeline tells about its rows and boxes: how busy a row was, and which tasks decided how
-/// long all of it took.
+/// Marks for the rows and boxes of a timeline: how busy a row was, and which tasks determined the
+/// length of the whole.
 namespace trellis::Impl {
 
-/// Nanoseconds in which at least one task of each row ran.
+/// Returns for each row the nanoseconds in which at least one task ran.
 [[nodiscard]] inline std::vector<std::uint64_t> busy(TraceRows const& rows) {
   std::vector<std::uint64_t> sum(rows.names.size(), 0);
   std::vector<std::uint64_t> reached(rows.names.size(), 0);
@@ -30,7 +30,8 @@ namespace trellis::Impl {
   return sum;
 }
 
-/// The same, and for a task with the threads of several workers so many times as much.
+/// Returns these times too, but counts a task with the threads of several workers once for each
+/// worker.
 [[nodiscard]] inline std::vector<std::uint64_t> busy_workers(TraceRows const& rows) {
   std::vector<std::uint64_t> sum = busy(rows);
   std::vector<std::uint64_t> reached(rows.names.size(), 0);
@@ -44,8 +45,8 @@ namespace trellis::Impl {
   return sum;
 }
 
-/// The critical path of a trace, as slices. Empty where nobody wants it, no edge makes one, or
-/// edges that somebody made up close a circle.
+/// The critical path of a trace, as slices. It is empty if it is not wanted, if there are no edges,
+/// or if made-up edges close a circle.
 class CriticalSlices {
  public:
   CriticalSlices(Graph const& graph, TraceRows const& rows, bool wanted)

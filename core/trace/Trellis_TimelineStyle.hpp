@@ -18,8 +18,7 @@
 #include <utility>
 #include <vector>
 
-/// How the timeline picture looks: text that fits, times with units, and which task has which
-/// colour.
+/// The style of the timeline picture: text that fits, times with units, and the colours of tasks.
 namespace trellis::Impl::TimelineStyle {
 
 // ---- Text ---------------------------------------------------------------------------------------
@@ -46,7 +45,8 @@ inline void append_xml(std::string& out, std::string_view text) {
   }
 }
 
-// Pixels or percent with two decimals; never by the locale of the stream or the program.
+// Formats pixels or percent with two decimals, independent of the locale of the stream or the
+// program.
 inline std::string number(double value) {
   bool const negative = value < 0;
   std::string text =
@@ -54,7 +54,7 @@ inline std::string number(double value) {
   return negative && text != "0" ? '-' + text : text;
 }
 
-// Width in units of an average character, generous: no font is known here.
+// Returns the width in units of an average character. It is generous, as no font is known here.
 inline std::size_t text_width(std::string_view text) {
   std::size_t width = 0;
   for (std::size_t at = 0; at != text.size();)
@@ -62,7 +62,7 @@ inline std::size_t text_width(std::string_view text) {
   return width;
 }
 
-// One line of at most `width` characters, with an ellipsis where something was cut off.
+// Returns one line of at most `width` characters, with an ellipsis where text was cut off.
 inline std::string shortened(std::string_view text, std::size_t width) {
   std::string line;
   std::size_t used = 0;
@@ -102,7 +102,7 @@ inline std::string with_unit(std::uint64_t ns, Unit unit) {
   return Impl::decimal(ns, unit.scale) + ' ' + std::string(unit.name);
 }
 
-// In a unit that suits it, rounded to four digits: "12.35 ms".
+// Formats a time in a unit that suits it, rounded to four digits: "12.35 ms".
 inline std::string duration(std::uint64_t ns) {
   std::uint64_t step = 1;
   while (ns / step >= 10'000) step *= 10;
@@ -110,7 +110,8 @@ inline std::string duration(std::uint64_t ns) {
   return with_unit(ns, unit_for(ns));
 }
 
-// A step of 1, 2 or 5 times a power of ten that divides the span into at most `count` parts.
+// Returns a step of 1, 2 or 5 times a power of ten that divides the span into at most `count`
+// parts.
 inline std::uint64_t tick_step(std::uint64_t span, std::uint64_t count) {
   for (std::uint64_t power = 1;; power *= 10) {
     for (std::uint64_t const factor : {1u, 2u, 5u}) {
@@ -121,7 +122,7 @@ inline std::uint64_t tick_step(std::uint64_t span, std::uint64_t count) {
 
 // ---- Families of labels, colours ----------------------------------------------------------------
 
-// A label split at its numbers: "tile 3,4 step 7" is the pattern "tile #,# step #" and 3, 4, 7.
+// A label split at its numbers: "tile 3,4 step 7" gives the pattern "tile #,# step #" and 3, 4, 7.
 struct SplitLabel {
   std::string pattern;
   std::vector<std::uint64_t> numbers;
@@ -154,15 +155,15 @@ inline SplitLabel split(std::string_view label) {
 struct Family {
   std::string name;  // "tile *,* step n"
   std::size_t tasks = 0;
-  std::optional<std::size_t> step;    // which number; none when no number varies
+  std::optional<std::size_t> step;    // which number it is; none when no number varies
   std::vector<std::uint64_t> values;  // of the step, sorted
   std::size_t hue = 0;
 
   [[nodiscard]] std::size_t shade(std::vector<std::uint64_t> const& numbers) const;
 };
 
-// Four shades in turn: neighbouring steps always differ clearly, which a ramp over all steps would
-// not give.
+// Four shades are used in turn, so that neighbouring steps always differ clearly. A ramp over all
+// steps would not ensure that.
 inline constexpr std::size_t shade_count = 4;
 
 inline std::size_t Family::shade(std::vector<std::uint64_t> const& numbers) const {
@@ -192,10 +193,10 @@ inline std::string hex(Colour colour) {
   return text;
 }
 
-// After the palette of Okabe and Ito (2008), which stays distinct under the common colour-vision
-// deficiencies; its purple, orange and yellow are darkened to leave room for lighter shades on
-// white. The last two come close to shades of the others: they are used only when there are more
-// families than main hues.
+// The hues follow the palette of Okabe and Ito (2008), which stays distinct under the common
+// colour-vision deficiencies. Its purple, orange and yellow are darkened to leave room for lighter
+// shades on white. The last two come close to shades of the others, so they are used only when
+// there are more families than main hues.
 inline constexpr std::size_t main_hues = 5;
 inline constexpr std::array<Colour, 7> hues = {{{0, 114, 178},
                                                 {213, 94, 0},
@@ -218,14 +219,14 @@ inline std::string_view ink_on(Colour colour) {
   return luminance < 140 ? "#FFFFFF" : "#1A1A1A";
 }
 
-// FNV-1a: the same on every platform, unlike std::hash.
+// Computes FNV-1a, which is the same on every platform, unlike std::hash.
 inline std::uint64_t stable_hash(std::string_view text) {
   std::uint64_t hash = 14695981039346656037u;
   for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return hash;
 }
 
-// What a task looks like.
+// The look of a task.
 struct Look {
   std::size_t family;
   std::size_t shade;
@@ -235,7 +236,7 @@ struct Look {
 class Palette {
  public:
   explicit Palette(Impl::TraceRows const& trace) {
-    // Slices are in order of time; what a program's loops do shows in the order of submission.
+    // Slices are in order of time, but a program's loops show in the order of submission.
     std::vector<std::size_t> order(trace.slices.size());
     for (std::size_t i = 0; i != order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -270,7 +271,7 @@ class Palette {
   }
 
   [[nodiscard]] std::vector<Family> const& families() const { return m_families; }
-  // Of the slice with this index.
+  // Returns the look of the slice with this index.
   [[nodiscard]] Look const& look(std::size_t slice) const { return m_looks[slice]; }
   [[nodiscard]] Colour colour(std::size_t family, std::size_t shade) const {
     return shaded(m_families[family].hue, shade);
@@ -317,8 +318,8 @@ class Palette {
   }
 
   // The families with most tasks get a hue of their own. A family's hue follows from its label, so
-  // that it is the same in the next run; two that would share one are told apart in alphabetical
-  // order.
+  // that it is the same in the next run. If two would share a hue, the later in alphabetical order
+  // gets the next one.
   void choose_hues(std::vector<std::string> const& patterns) {
     std::vector<std::size_t> ranked(m_families.size());
     for (std::size_t f = 0; f != ranked.size(); ++f) ranked[f] = f;

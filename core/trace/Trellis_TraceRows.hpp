@@ -37,15 +37,15 @@ inline bool has_run(TaskRecord const& task) {
 /// lane below. Tasks of a stream are launched one after the other long before they run, and run in
 /// that order: each one begins when the one before it has finished. Tasks that are complete later
 /// than their bodies have two slices: that of the body, and one on a row that all of them share.
-/// Refers to the trace, which must outlive it.
+/// This object refers to the trace, which must outlive it.
 struct TraceRows {
   std::vector<std::string> names;  ///< without rows that have neither a name nor tasks
   std::size_t threads = 0;         ///< how many of these, the first ones, are threads that share
                                    ///< the places of `Trace::workers`
-  /// how many each row has, at least 1; in a lane no two tasks overlap
+  /// The number of lanes of each row, at least 1. In a lane no two tasks overlap.
   std::vector<std::size_t> lanes;
   std::vector<Slice> slices;  ///< by begin, then end, then order in the graph
-  std::size_t tasks = 0;      ///< that have run
+  std::size_t tasks = 0;      ///< number of tasks that have run
   std::uint64_t begin = 0;    ///< when the first task began
   std::uint64_t end = 0;      ///< when the last one finished; a running task reaches up to here
 
@@ -56,10 +56,10 @@ struct TraceRows {
       if (has_run(task)) late_row = std::max(late_row, static_cast<std::size_t>(task.row) + 1);
     bool any_late = false;
     for (TaskRecord const& task : trace.graph.nodes()) {
-      // A task that still runs reaches up to the last thing known to have happened.
+      // A task that still runs reaches up to the last event that is known.
       end = std::max({end, task.submitted_ns, task.ready_ns, task.started_ns, task.finished_ns});
       if (!has_run(task)) continue;
-      // What runs after its body are its parts.
+      // After the body only its parts run.
       std::uint64_t const until = task.returned_ns != 0 ? task.returned_ns : task.finished_ns;
       slices.push_back({&task, task.started_ns, until, static_cast<std::size_t>(task.row), 0});
       ++tasks;
@@ -113,7 +113,8 @@ struct TraceRows {
     for (Slice& slice : slices) slice.row = index[slice.row];
   }
 
-  // A task that begins within another and outlives it cannot have been called by it.
+  // Orders the tasks of queues: a task that begins within another and outlives it cannot have been
+  // called by it.
   void order_queues() {
     std::vector<std::uint64_t> reached(names.size(), 0);
     for (Slice& slice : slices) {

@@ -15,8 +15,8 @@
 
 namespace trellis::Impl {
 
-/// The devices of a trace, and which tasks run on them in virtual time. A kind of device is a name
-/// without a number: "Cuda" and "Cuda device 1" are two of one kind.
+/// The devices of a trace, on which tasks run in virtual time. A kind of device is a name without a
+/// number: "Cuda" and "Cuda device 1" are two of one kind.
 class VirtualDevices {
  public:
   static constexpr std::size_t none = ~std::size_t{0};
@@ -55,8 +55,8 @@ class VirtualDevices {
     std::size_t task;
     std::size_t device;
   };
-  /// The next one that may start, with its device, which is taken; `task` is `none` when there is
-  /// none.
+  /// Returns the next task that may start, and its device, on which it takes a place. `task` is
+  /// `none` when there is no such task.
   [[nodiscard]] Placed take() {
     for (Pool& pool : m_pools) {
       if (pool.queue.empty()) continue;
@@ -73,7 +73,8 @@ class VirtualDevices {
   }
   void give_back(std::size_t task, std::size_t device) { ++m_pools[m_of[task]].free[device]; }
 
-  /// Rows are the places of devices one after the other, behind the workers.
+  /// Returns the row, counted behind the workers' rows. The rows are the places of the devices, one
+  /// after the other.
   [[nodiscard]] int row_of(std::size_t task, std::size_t device) const {
     int row = 0;
     for (std::size_t k = 0; k < m_of[task]; ++k)
@@ -97,7 +98,7 @@ class VirtualDevices {
   };
   struct Pool {
     std::string name;
-    std::vector<int> free;  ///< places, by device
+    std::vector<int> free;  ///< number of free places, by device
     std::deque<Waiting> queue;
     int places = 1;  ///< of each device
   };

@@ -15,10 +15,10 @@
 
 namespace trellis::Impl {
 
-/// Who of a trace's exclusive tasks may run, in virtual time. Those of one area exclude each other;
-/// which of them go first is decided anew, as in Exclusion: all areas of a task at once, turns by
-/// rank and then by arrival, and nobody passes the first one that waits. What else has excluded
-/// tasks from each other is an edge of the record, which stays.
+/// Decides which of a trace's exclusive tasks may run, in virtual time. Tasks of one area exclude
+/// each other. Their order is decided anew, as in Exclusion: a task gets all its areas at once,
+/// turns go by rank and then by arrival, and no task passes the first one that waits. Other
+/// exclusion between tasks is an edge of the record, which stays.
 class VirtualExclusion {
  public:
   explicit VirtualExclusion(Graph const& graph) : m_areas_of(graph.nodes().size()) {
@@ -35,7 +35,7 @@ class VirtualExclusion {
   }
 
   [[nodiscard]] bool has(std::size_t task) const { return !m_areas_of[task].empty(); }
-  /// Does this object keep the two apart, so that an edge between them says nothing?
+  /// True if this object keeps the two tasks apart, so that an edge between them is not needed.
   [[nodiscard]] bool share_an_area(std::size_t a, std::size_t b) const {
     return std::any_of(m_areas_of[a].begin(), m_areas_of[a].end(), [&](std::size_t area) {
       return std::find(m_areas_of[b].begin(), m_areas_of[b].end(), area) != m_areas_of[b].end();
@@ -51,7 +51,7 @@ class VirtualExclusion {
     m_waiting.insert(turn);
     return false;
   }
-  /// Those that may run now.
+  /// Returns the tasks that may run now.
   [[nodiscard]] std::vector<std::size_t> release(std::size_t task) {
     hold(task, false);
     std::vector<std::size_t> granted;

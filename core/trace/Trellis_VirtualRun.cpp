@@ -128,7 +128,7 @@ void VirtualRun::submit(std::size_t step) {
   if (m_what_if.as_submitted) submit_next(step + 1);
 }
 
-/// The steps before this one have been submitted.
+/// Submits this step when it is due. The earlier steps have been submitted.
 void VirtualRun::submit_next(std::size_t step) {
   if (step == m_pace.steps().size()) return;
   SubmissionPace::Step const& next = m_pace.steps()[step];
@@ -150,7 +150,7 @@ void VirtualRun::reach_end(std::size_t task) {
   if (--m_to_end[task] == 0) complete(task);
 }
 
-/// The two tasks take their turns anew; who came first in the record does not matter.
+/// True if the two tasks take their turns anew, whichever came first in the record.
 bool VirtualRun::is_by_turns(Precedence::Arc const& arc) const {
   return arc.kind == Precedence::Kind::order && arc.edge->reason == EdgeReason::exclusion &&
          m_exclusion.share_an_area(arc.from, arc.to);
@@ -192,7 +192,8 @@ void VirtualRun::complete(std::size_t task) {
   }
 }
 
-/// Its place is free. On a worker the policy may have it go on with what this has made ready.
+/// Frees the task's place. A worker may go on with a task that this has made ready, as the policy
+/// decides.
 void VirtualRun::body_over(std::size_t task) {
   int const row = m_runs[task].row;
   m_runs[task].body_end = m_now;
@@ -293,8 +294,8 @@ std::size_t VirtualRun::next_for(int seat) {
   return task ? static_cast<Cell const*>(task.impl())->stands_for : none;
 }
 
-/// A task with the threads of several workers waits on its seat until so many are free; nothing
-/// else begins meanwhile.
+/// Gives the task to a worker. A task with the threads of several workers waits there until so many
+/// are free, and no other task begins meanwhile.
 void VirtualRun::take_up(std::size_t task, int seat) {
   m_seats[static_cast<std::size_t>(seat)].is_idle = false;
   m_seats_of[task] = {seat};
@@ -321,10 +322,10 @@ void VirtualRun::serve_gatherers() {
   }
 }
 
-/// On the seats that it has.
+/// Starts the task on the seats that it has.
 void VirtualRun::start(std::size_t task) {
   double const held = m_cost[task] * held_share(task);
-  // One that has fewer workers than it asks for takes as much longer.
+  // A task that has fewer workers than it asks for takes longer in proportion.
   double const slower = std::max(1.0, static_cast<double>(record(task).workers) / m_workers);
   m_runs[task].begin = m_now;
   post(m_now + held * slower + m_machine.overhead, Event::body_over, task);
@@ -338,8 +339,8 @@ void VirtualRun::fire_progress(std::size_t task) {
 
 // --- what a policy sees --------------------------------------------------------------------------
 
-/// All are of one region here, so parts of different tasks may take turns
-/// that they do not take in a real run.
+/// All tasks are of one region here, so parts of different tasks may take turns that they do not
+/// take in a real run.
 ReadyTask VirtualRun::shown(std::size_t task) {
   Cell*& cell = m_shown[task];
   if (cell == nullptr) {

@@ -23,11 +23,11 @@
 namespace trellis::Impl {
 
 /// One run of a recorded graph in virtual time: a list scheduler that asks a scheduling policy, as
-/// the engine does, with a queue of what is going to happen.
+/// the engine does, with a queue of future events.
 ///
-/// A task is ready when `m_to_begin` of it is 0: it counts the arcs to its begin that have not
-/// fired, and the submission. It is complete when `m_to_end` is 0, which counts its body and the
-/// arcs to its end.
+/// A task is ready when its `m_to_begin` is 0, which counts the arcs to its begin that have not
+/// fired, and the submission. It is complete when its `m_to_end` is 0, which counts its body and
+/// the arcs to its end.
 class VirtualRun {
  public:
   VirtualRun(Trace const& trace, Machine const& machine, WhatIf const& what_if);
@@ -37,7 +37,7 @@ class VirtualRun {
  private:
   struct Event {
     double time;
-    std::uint64_t order;  ///< of those of one time the earlier made first
+    std::uint64_t order;  ///< at one time, events go in the order of posting
     enum Kind : std::uint8_t { submission, arc_to_begin, arc_to_end, body_over, latency_over } kind;
     std::size_t what;  ///< a step of the pace, or a task
     bool operator>(Event const& other) const {
@@ -75,12 +75,13 @@ class VirtualRun {
   [[nodiscard]] int permits(std::size_t task) const {
     return std::min(std::max(1, record(task).workers), m_workers);
   }
-  /// The part of a task's cost in which it holds a worker; in the rest it waits for a Completion.
+  /// Returns the share of a task's cost in which it holds a worker. In the rest it waits for a
+  /// Completion.
   [[nodiscard]] double held_share(std::size_t task) const {
     TaskTimes const& times = m_order.times()[task];
     return times.all() > 0 ? times.own / times.all() : 1;
   }
-  // What a policy sees of a task: made when it is ready, given back when it has run.
+  // The cell that a policy sees of a task is made when it is ready, and given back when it has run.
   [[nodiscard]] ReadyTask shown(std::size_t task);
   void give_back(std::size_t task);
 
@@ -103,7 +104,7 @@ class VirtualRun {
   std::vector<Schedule::Run> m_runs;
   std::size_t m_complete = 0;
 
-  // Of the thread that submits.
+  // The state of the thread that submits.
   std::size_t m_next_step = 0;
   std::size_t m_roots_complete = 0;
   bool m_submitter_waits = false;
@@ -112,7 +113,7 @@ class VirtualRun {
   std::vector<Seat> m_seats;
   std::deque<std::size_t> m_main;       ///< ready, bound to the main thread: seat 0
   std::deque<std::size_t> m_gatherers;  ///< wide tasks that wait for workers, each on its seat
-  std::vector<std::size_t> m_finished;  ///< made ready by the completion under way
+  std::vector<std::size_t> m_finished;  ///< tasks made ready by the current completion
   bool m_in_completion = false;
   std::vector<std::vector<int>> m_seats_of;  ///< of running tasks; on a device its number
   std::vector<std::size_t> m_device_of;      ///< of tasks that have begun on one

@@ -63,7 +63,7 @@ std::uint64_t rounded(double ns) {
   return static_cast<std::uint64_t>(std::llround(std::max(0.0, ns)));
 }
 
-/// From the first submission to the last completion.
+/// Returns the time from the first submission to the last completion.
 double recorded_makespan(Trace const& trace) {
   std::uint64_t begin = ~std::uint64_t{0};
   std::uint64_t end = 0;
