@@ -6,7 +6,7 @@
 
 #include <Kokkos_Core.hpp>
 
-/// With this header sweeps and enclave tasks compute the same: an upwind step of advection in a
+/// This header has the kernel that sweeps and enclave tasks share: an upwind step of advection in a
 /// wind that turns around the middle of the square.
 namespace adaptive_mesh {
 
@@ -14,7 +14,8 @@ using Host = Kokkos::DefaultHostExecutionSpace;
 using Range = Kokkos::RangePolicy<Host>;
 using Cells = Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace>;
 
-/// From a patch with one ghost cell around it to the patch a step later. Row i has the same y.
+/// Computes the patch a step later from a patch with one ghost cell around it. Row i has the same y
+/// in both.
 struct Advect {
   int cells;
   double x, y;       ///< of the patch's corner

@@ -9,12 +9,12 @@
 namespace adaptive_mesh {
 namespace {
 
-/// A patch that differs by more is refined, one that differs by less may be coarsened.
+/// A patch that differs by more is refined; one that differs by less may be coarsened.
 constexpr double refine_above = 0.08, coarsen_below = 0.02;
 
 constexpr std::array sides = {Side::north, Side::south, Side::west, Side::east};
 
-/// The bits of its corner, as seen on a level that is finer than all.
+/// Returns the bits of its corner, as seen on a level that is finer than all.
 std::uint64_t morton(Key const& key) {
   constexpr int finest = 16;
   std::uint64_t code = 0;
@@ -29,7 +29,7 @@ std::size_t slot(int step) {
   return static_cast<std::size_t>(step % 2);
 }
 
-/// The place of the same level on a side; may lie outside of the square.
+/// Returns the place of the same level on a side. It may lie outside of the square.
 Key across(Key key, Side side) {
   switch (side) {
     case Side::north:
@@ -63,7 +63,7 @@ Mesh::Mesh(Problem const& problem) : m_problem(problem) {
   for (int i = 0; i < count; ++i)
     for (int j = 0; j < count; ++j) m_leaves.emplace(Key{problem.coarsest, i, j}, allocate());
   set_initial();
-  // What a level shows tells where the next one is needed.
+  // The state of each level shows where the next one is needed.
   for (int level = problem.coarsest; level < problem.finest; ++level) {
     refine_and_coarsen(0);
     set_initial();
@@ -89,7 +89,7 @@ Advect Mesh::advect(Patch const& patch) const {
           0.8 * finest};
 }
 
-/// A disc beside the middle, with a sharp border.
+/// Sets a disc beside the middle, with a sharp border.
 void Mesh::set_initial() {
   for (auto const& [key, data] : m_leaves) {
     double const side = std::ldexp(1.0, -key.level), spacing = side / m_problem.cells;
@@ -128,7 +128,7 @@ void Mesh::gather(Patch const& patch, int step, Cells const& in) const {
     bool const is_row = side == Side::north || side == Side::south;
     bool const is_first = side == Side::north || side == Side::west;
     std::vector<std::size_t> const& near = patch.neighbours[static_cast<std::size_t>(side)];
-    // A cell of a neighbour: how deep it lies there, and its place along the border.
+    // A cell of a neighbour, by its depth in there and its place along the border.
     auto const cell = [&](Patch const& other, int depth, int along) {
       Cells const& state = other.data.state[slot(step)];
       int const across_it = is_first ? n - 1 - depth : depth;
@@ -182,7 +182,7 @@ double Mesh::variation(Data const& data, int step) const {
   return *most - *least;
 }
 
-/// Each child's cell has the value of the cell that it is a quarter of.
+/// Each child's cell gets the value of the cell that it is a quarter of.
 void Mesh::split(Key key, int step) {
   for (Side const side : sides)
     for (Key const& other : beside(key, side))
@@ -216,7 +216,7 @@ bool Mesh::may_merge(Key const& parent) const {
   return true;
 }
 
-/// Each cell has the mean of the four that become it.
+/// Each cell gets the mean of the four that become it.
 void Mesh::merge(Key const& parent, int step) {
   Data const data = allocate();
   Cells const& state = data.state[slot(step)];
@@ -256,7 +256,7 @@ void Mesh::refine_and_coarsen(int step) {
       for (Side const side : sides)
         for (Key const& other : beside(key, side)) smooth.erase(other);
   for (Key const& key : wanted)
-    if (is_leaf(key)) split(key, step);  // else a neighbour has asked for it
+    if (is_leaf(key)) split(key, step);  // else a neighbour has split it
   for (Key const& key : smooth) {
     Key const parent = key.parent();
     if (key != parent.child(0, 0)) continue;

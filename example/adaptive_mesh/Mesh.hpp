@@ -14,7 +14,7 @@
 #include "Kernels.hpp"
 #include "Options.hpp"
 
-/// With this header there is a quadtree of patches that follows what is on it. No tasks in here.
+/// This header has a quadtree of patches that follows the state on it. It has no tasks.
 namespace adaptive_mesh {
 
 /// Where a patch is: row i and column j of 2^level in each direction.
@@ -26,14 +26,14 @@ struct Key {
     return {level + 1, 2 * i + down, 2 * j + right};
   }
   friend bool operator==(Key const&, Key const&) = default;
-  /// Along a space-filling curve, in the order of Morton: patches in a row are near each other.
+  /// Orders patches along a space-filling curve (Morton): patches in a row are near each other.
   friend std::strong_ordering operator<=>(Key const& a, Key const& b);
 };
 
 /// The memory of a patch.
 struct Data {
   std::array<Cells, 2> state;  ///< after steps of an even and of an odd number
-  // What it is given, and what it gives, while it is a task of its own.
+  // Input and output of the patch while it is a task of its own.
   Cells in;   ///< with ghost cells
   Cells out;  ///< without
 };
@@ -45,9 +45,10 @@ struct Patch {
   Key key;
   Data data;
   int subdomain = 0;
-  /// Beside a patch of another level or subdomain. All others may be enclaves.
+  /// True beside a patch of another level or subdomain. All others may be enclaves.
   bool is_skeleton = false;
-  /// On each side, by `Side`: none at the border of the square, one, or two finer ones.
+  /// The neighbours on each side, by `Side`: none at the border of the square, one, or two finer
+  /// ones.
   std::array<std::vector<std::size_t>, 4> neighbours;
 };
 
@@ -60,32 +61,32 @@ class Mesh {
   [[nodiscard]] Problem const& problem() const { return m_problem; }
   [[nodiscard]] Advect advect(Patch const& patch) const;
 
-  /// The patch with its ghost cells: those of neighbours, the one cell of a coarser one, the mean
-  /// of four of finer ones, and at the border of the square its own.
+  /// Copies the patch with its ghost cells. These are cells of neighbours, the one cell of a
+  /// coarser one, the mean of four of finer ones, and at the border of the square the patch's own.
   void gather(Patch const& patch, int step, Cells const& in) const;
 
   /// Refines where the state changes much, and around; coarsens where it is smooth. Afterwards the
-  /// state of this step is the same, as sums over areas say. Other states are undefined.
+  /// state of this step is the same, for example as sums over areas. Other states are undefined.
   void adapt(int step);
 
   [[nodiscard]] double total(int step) const;
   [[nodiscard]] std::size_t least_patches() const { return m_least; }
   [[nodiscard]] std::size_t most_patches() const { return m_most; }
-  /// How far `adapt` has changed the total at most, relative to it: rounding.
+  /// The largest relative change of the total by `adapt` so far. It is rounding.
   [[nodiscard]] double transfer_error() const { return m_transfer_error; }
 
  private:
   [[nodiscard]] Data allocate();
   [[nodiscard]] bool is_leaf(Key const& key) const { return m_leaves.contains(key); }
-  /// The leaves on a side of this patch.
+  /// Returns the leaves on a side of this patch.
   [[nodiscard]] std::vector<Key> beside(Key const& key, Side side) const;
   void split(Key key, int step);
   [[nodiscard]] bool may_merge(Key const& parent) const;
   void merge(Key const& parent, int step);
-  /// The patches, and what is known of each, from the leaves.
+  /// Lists the patches, and their properties, from the leaves.
   void list_patches();
   void set_initial();
-  /// How much the state differs within a patch.
+  /// Returns how much the state differs within a patch.
   [[nodiscard]] double variation(Data const& data, int step) const;
   void refine_and_coarsen(int step);
 

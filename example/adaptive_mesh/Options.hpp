@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-/// With this header a reader knows what can be asked of the program on its command line.
+/// This header has the options of the program's command line.
 namespace adaptive_mesh {
 
 /// A square of side 1. A patch of level l has the side 1 / 2^l.
@@ -26,8 +26,8 @@ struct Options {
   std::filesystem::path output = "out/adaptive_mesh";
 };
 
-/// Reads the command line. Throws `std::runtime_error` when values are out of range or do not go
-/// together; ends the program after `--help` and after a malformed command line, as CLI11 does.
+/// Reads the command line. Throws `std::runtime_error` when values are out of range or contradict
+/// each other. Ends the program after `--help` and after a malformed command line, as CLI11 does.
 [[nodiscard]] Options parse(int argc, char** argv);
 
 }  // namespace adaptive_mesh

@@ -17,7 +17,7 @@ using example::number;
 
 constexpr double width = 800;
 
-/// From white to blue.
+/// Returns a colour from white to blue.
 std::string colour(double value) {
   double const part = std::clamp(value, 0.0, 1.0);
   char text[8];
@@ -52,7 +52,8 @@ void draw(std::filesystem::path const& file, Mesh const& mesh, int step) {
                       "fill='" + colour(state(i, j)) + "'");
   }
   svg += "</g>\n<g fill='none' stroke-width='0.6'>\n";
-  // Red ones last: a border that two patches share shows that one of them is of the skeleton.
+  // Red ones are drawn last: a border that two patches share shows that one of them is of the
+  // skeleton.
   for (bool const is_skeleton : {false, true})
     for (Patch const& patch : mesh.patches())
       if (patch.is_skeleton == is_skeleton) {

@@ -6,11 +6,11 @@
 
 #include "Mesh.hpp"
 
-/// With this header a program draws a mesh and what is on it.
+/// This header draws a mesh and its state.
 namespace adaptive_mesh {
 
-/// An SVG: the cells, and the borders of patches; those of the skeleton are red. Throws
-/// `std::runtime_error` when it cannot be written.
+/// Writes an SVG of the cells and the borders of patches; those of the skeleton are red. Throws
+/// `std::runtime_error` when it cannot write.
 void draw(std::filesystem::path const& file, Mesh const& mesh, int step);
 
 }  // namespace adaptive_mesh

@@ -14,11 +14,12 @@
 
 #include "Mesh.hpp"
 
-/// With this header a mesh does steps in time. A step is a section with a part for each subdomain.
+/// This header moves a mesh forward in time. A step is a section with a part for each subdomain.
 ///
-/// Sections name the states of patches, enclaves their buffers, see example/enclaves. Where a patch
-/// has a neighbour in another subdomain both are of the skeleton: so nobody but the subdomain
-/// itself looks at the states of its enclaves, and a part need not wait for those of others.
+/// Sections name the states of patches, and enclaves name their buffers; see example/enclaves.
+/// Where a patch has a neighbour in another subdomain both are of the skeleton. So only the
+/// subdomain itself reads the states of its enclaves, and a part need not wait for the enclaves of
+/// other subdomains.
 namespace adaptive_mesh {
 
 class Sweeps {
@@ -27,7 +28,7 @@ class Sweeps {
     divide();
   }
 
-  /// One step, and where it is time for that a new mesh.
+  /// Takes one step, and adapts the mesh when that is due.
   void step() {
     trellis::fork_join(
         "sweep",
@@ -55,7 +56,7 @@ class Sweeps {
     }
   }
 
-  /// Returns when the enclaves have arrived, too. Then no task is left, and the host may change the
+  /// Returns when the enclaves are complete, too. Then no task is left, and the host may change the
   /// mesh.
   void finish() {
     trellis::fork_join(
@@ -79,8 +80,8 @@ class Sweeps {
  private:
   using Views = std::vector<Cells>;
 
-  /// The patches of one part of a sweep, until the mesh changes. Counts are its own, for parts run
-  /// at the same time.
+  /// The patches of one part of a sweep, until the mesh changes. It has counts of its own, as parts
+  /// run at the same time.
   struct Subdomain {
     std::vector<Patch const*> enclave, skeleton;
     Views enclave_states[2], skeleton_states[2];
@@ -125,7 +126,7 @@ class Sweeps {
     }
   }
 
-  /// Waits for the tasks of the step before, and takes what they have computed.
+  /// Waits for the tasks of the previous step, and takes their results.
   void take_enclaves(Subdomain& mine) {
     if (!mine.first.valid()) return;
     auto const numbers =

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A front moves over a quadtree of patches, and the quadtree follows it: every few steps patches
 // are split and merged. A step is a sweep over subdomains, which are pieces of a space-filling
-// curve. Its parts update the skeleton, the patches beside another level or subdomain; each other
+// curve. Its parts update the skeleton, the patches beside another level or subdomain. Each other
 // patch is a small fusable task of the graph, an enclave, for which the next sweep waits by its
-// number. So the number of tasks, and who waits for which, changes with the mesh. The program runs
+// number. So the number of tasks, and their dependencies, change with the mesh. The program runs
 // with each orchestration, and compares times and every bit with a serial run. `adaptive_mesh
-// --help` tells what can be set.
+// --help` lists the options.
 //
 // Look at: Sweep.hpp.
 #include <Trellis.hpp>
@@ -37,7 +37,7 @@ namespace {
 using example::StrategyFindings;
 using example::StrategyRun;
 
-/// The mesh after the last step, and all that is on it.
+/// The mesh after the last step, with its state.
 struct Result {
   std::vector<Key> keys;
   std::vector<double> values;
@@ -59,7 +59,7 @@ Result result_of(Mesh const& mesh, int step) {
   return all;
 }
 
-/// All steps on this graph. Counts them, and shows the mesh at the end.
+/// Runs all steps on this graph. Counts them, and shows the mesh at the end.
 Result run(trellis::TaskGraph& graph, Options const& options, StrategyRun& counted,
            std::function<void(Mesh const&)> const& show = {}) {
   Mesh mesh(options.problem);
@@ -158,7 +158,7 @@ void run_all(Options const& options) {
   StrategyRun serial;
   MeshFindings mesh;
   Result const expected = run_serially(options, serial, mesh);
-  // In turns, so that what disturbs the machine for a while disturbs all.
+  // The runs alternate, so that a temporary disturbance of the machine affects all.
   for (int k = 0; k < options.repetitions; ++k)
     for (StrategyFindings& each : found) {
       progress.next(each.name.c_str());

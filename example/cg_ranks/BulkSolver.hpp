@@ -10,14 +10,14 @@
 #include "Pipelined.hpp"
 #include "Solver.hpp"
 
-/// With this header a reader has the yardstick, bulk-synchronous and by hand: one kernel over all
-/// tiles of the rank, then messages, which everybody waits for, then the next kernel. No Trellis in
-/// here but the communicator.
+/// This header has the reference solver, bulk-synchronous and by hand: one kernel over all tiles of
+/// the rank, then messages that all threads wait for, then the next kernel. It uses no Trellis but
+/// the communicator.
 namespace cg {
 
 class BulkSolver {
  public:
-  /// All of these must outlive it.
+  /// All arguments must outlive the solver.
   BulkSolver(Matrix const& matrix, Options const& options, Vectors const& vectors)
       : m_matrix(matrix),
         m_options(options),
@@ -32,7 +32,7 @@ class BulkSolver {
                            Vector("in", static_cast<std::size_t>(n.halo_count)));
   }
 
-  /// Collective. Throws `trellis::mpi::Error`.
+  /// Solves the system. Collective. Throws `trellis::mpi::Error`.
   Outcome solve() {
     m_seconds_communicating = 0;
     bool const is_classic = m_options.method == Method::classic;
@@ -40,7 +40,7 @@ class BulkSolver {
     while (goes_on()) is_classic ? step_classic() : step_pipelined();
     return Outcome(m_scalars.judge);
   }
-  /// Of the last call, in which this rank has computed nothing.
+  /// Returns the time of the last call in which this rank has computed nothing.
   [[nodiscard]] double seconds_communicating() const { return m_seconds_communicating; }
 
  private:
@@ -114,8 +114,8 @@ class BulkSolver {
   static void require(int code, char const* what) {
     if (code != MPI_SUCCESS) throw trellis::mpi::Error(what, code);
   }
-  /// Waits for the sum right away. (MPI_Allreduce may add up the ranks in another order than
-  /// MPI_Iallreduce does, and then the last bits would not be those of the tasks.)
+  /// Waits for the sum at once. (MPI_Allreduce may add up the ranks in another order than
+  /// MPI_Iallreduce does, and then the last bits would differ from those of the tasks.)
   template <class HostNumbers>
   void add_up(Partials const& partials, Numbers const& sums, HostNumbers const& host) {
     Kokkos::parallel_for("add up", Kokkos::RangePolicy<Space>(0, sums.extent_int(0)),
@@ -140,7 +140,7 @@ class BulkSolver {
     Kokkos::Timer const communicates;
     m_requests.assign(2 * neighbours.size(), MPI_REQUEST_NULL);
     for (std::size_t n = 0; n < neighbours.size(); ++n) {
-      // Straight into the halo; a device's goes by way of the host.
+      // Messages go directly into the halo; those of a device go through the host.
       double* const into =
           runs_on_host ? vector.data() + neighbours[n].halo_begin : m_sides[n].host_in.data();
       require(MPI_Irecv(into, neighbours[n].halo_count, MPI_DOUBLE, neighbours[n].rank, 0,

@@ -4,15 +4,15 @@
 
 #include "Scalars.hpp"
 
-/// With this header a reader has the kernels of preconditioned conjugate gradients: M. R. Hestenes,
-/// E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. Nat. Bur.
-/// Standards 49 (1952). Two sums over the ranks in a step, and what is behind each waits for it:
+/// This header has the kernels of preconditioned conjugate gradients: M. R. Hestenes, E. Stiefel,
+/// Methods of conjugate gradients for solving linear systems, J. Res. Nat. Bur. Standards 49
+/// (1952). A step has two sums over the ranks, and what is behind each waits for it:
 ///
 ///     s = A p;  alpha = (r, u) / (p, s);  x += alpha p;  r -= alpha s
 ///     u = M^-1 r;  beta = (r, u) / (r, u) of before;  p = u + beta p
 namespace cg::classic {
 
-/// x = 0, and what follows from it.
+/// Sets x = 0, and what follows from it.
 struct Begin {
   Preconditioner precondition;
   Vector b, x, r, u, p;

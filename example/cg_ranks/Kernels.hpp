@@ -8,21 +8,21 @@
 #include "Matrix.hpp"
 #include "Options.hpp"
 
-/// With this header a reader has what both versions do with a tile of rows. They call the same
-/// functors, one tile at a time or all at once, so they round in the same way.
+/// This header has the operations of both versions on a tile of rows. Both call the same functors,
+/// one tile at a time or all at once, so they round in the same way.
 namespace cg {
 
-/// True where a thread should take all rows of a tile, one after the other; false where a team of a
+/// True where a thread takes all rows of a tile, one after the other; false where a team of a
 /// device's threads shares them.
 inline constexpr bool runs_on_host =
     Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, Space::memory_space>::accessible;
 
-/// Who works on a tile.
+/// `Member` is what works on a tile: one thread, or a team.
 struct Alone {};
 using Team = Kokkos::TeamPolicy<Space>::member_type;
 using Member = std::conditional_t<runs_on_host, Alone, Team>;
 
-/// Sums that are taken in one go.
+/// Sums that are taken in one pass.
 template <int N>
 struct Sums {
   double of[N] = {};
@@ -41,7 +41,7 @@ KOKKOS_FUNCTION void each_row(Team const& team, int begin, int end, F const& f) 
   Kokkos::parallel_for(Kokkos::TeamThreadRange(team, begin, end), f);
   team.team_barrier();
 }
-/// Calls `f(i, sums)`. On the host one row after the other, so that the order is known.
+/// Calls `f(i, sums)`. On the host it takes one row after the other, so that the order is known.
 template <int N, class F>
 KOKKOS_FUNCTION Sums<N> sum_rows(Alone, int begin, int end, F const& f) {
   Sums<N> sums;
@@ -54,7 +54,7 @@ KOKKOS_FUNCTION Sums<N> sum_rows(Team const& team, int begin, int end, F const& 
   Kokkos::parallel_reduce(Kokkos::TeamThreadRange(team, begin, end), f, sums);
   return sums;
 }
-/// What comes one after the other.
+/// Calls `f` once for all threads of a team; they continue after it.
 template <class F>
 KOKKOS_FUNCTION void once(Alone, F const& f) {
   f();
@@ -65,7 +65,7 @@ KOKKOS_FUNCTION void once(Team const& team, F const& f) {
   team.team_barrier();
 }
 
-/// For each tile a row of sums, which `AddUp` adds up in the order of the tiles.
+/// A row of sums for each tile; `AddUp` adds them up in the order of the tiles.
 using Partials = Kokkos::View<double**, Kokkos::LayoutRight, Space>;
 using Numbers = Kokkos::View<double*, Space>;
 
@@ -99,7 +99,7 @@ KOKKOS_INLINE_FUNCTION int place_of(int k) {
 KOKKOS_INLINE_FUNCTION int place_of(Team const& team) {
   return team.league_rank();
 }
-/// The functor that a kernel over tiles is launched with: those from `first` on.
+/// The functor of a kernel over tiles, from `first` on.
 template <class Body>
 struct OverTiles {
   Body body;
@@ -114,8 +114,8 @@ inline auto policy_over_tiles(int count) {
     return Kokkos::TeamPolicy<Space>(count, Kokkos::AUTO);
 }
 
-/// out = A in. (No call of Kokkos Kernels, which not every toolchain has: it is three lines, some
-/// rows at a time, and with a dot product in the same pass.)
+/// out = A in. (It does not call Kokkos Kernels, which not every toolchain has. It takes three
+/// lines, some rows at a time, and can compute a dot product in the same pass.)
 struct Apply {
   Csr a;
   Vector in, out;
@@ -161,9 +161,9 @@ struct Residual {
   }
 };
 
-/// out = M^-1 in, with the part of the matrix that a tile has to itself: its diagonal, or
+/// out = M^-1 in, with the part of the matrix that a tile has to itself. This is its diagonal, or
 /// (D + L) D^-1 (D + U) of its block, one sweep of Gauss-Seidel forward and one back. Both are
-/// symmetric and, if the matrix is, positive definite; neither needs another tile.
+/// symmetric and, if the matrix is, positive definite. Neither needs another tile.
 struct Preconditioner {
   Csr a;
   Preconditioning kind;
@@ -206,7 +206,7 @@ struct Precondition {
   KOKKOS_FUNCTION void operator()(Member const& member, int t) const { with(member, t, in, out); }
 };
 
-/// The values that neighbours get, one behind the other.
+/// Packs the values that neighbours get, one after the other.
 struct Pack {
   Indices rows;
   Vector from, to;

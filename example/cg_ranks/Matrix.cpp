@@ -17,7 +17,7 @@ Indices on_device(std::string const& label, std::vector<int> const& numbers) {
   return copy;
 }
 
-/// Which rows have columns of other ranks?
+/// Finds the rows that have columns of other ranks.
 HostArray<int> find_border(trellis::TaskGraph& graph, Rows const& given, int rank) {
   HostArray<int> const border("is border", to_size(given.count()));
   for (auto const& piece : pieces_of(given.count()))
@@ -33,7 +33,7 @@ HostArray<int> find_border(trellis::TaskGraph& graph, Rows const& given, int ran
   return border;
 }
 
-/// The columns of other ranks, in ascending order, so that those of one rank lie together.
+/// Returns the columns of other ranks, in ascending order, so that those of one rank lie together.
 std::vector<Global> find_halo(Rows const& given, HostArray<int> const& border, int rank) {
   std::vector<Global> halo;
   for (int i = 0; i < given.count(); ++i)
@@ -57,8 +57,8 @@ void cut_tiles(std::vector<Tile>& tiles, int begin, int end, int rows_of_a_tile,
                      {},
                      {}});
 }
-/// It does not depend on the number of workers: sums are added up tile by tile, so that all bits of
-/// the result depend on the tiles.
+/// The result does not depend on the number of workers: sums are added up tile by tile, so all bits
+/// of the result depend on the tiles.
 int rows_of_a_tile(int rows, int wanted) {
   constexpr int fits_a_cache = 8192, least_tiles = 8, most_tiles = 256;
   int const tiles = wanted > 0 ? wanted : std::clamp(rows / fits_a_cache, least_tiles, most_tiles);
@@ -70,7 +70,8 @@ int tile_of(std::vector<Tile> const& tiles, int row) {
   return static_cast<int>(behind - tiles.begin()) - 1;
 }
 
-/// Tells each rank which of its columns this one needs, and hears what others need.
+/// Sends each rank the columns that this one needs of it, and receives the columns that others
+/// need.
 void agree_on_messages(trellis::TaskGraph& graph, Matrix& matrix, Cut const& cut,
                        std::vector<Global> const& halo) {
   int const rank = matrix.comm.rank(), ranks = matrix.comm.size();
@@ -155,7 +156,7 @@ HostCsr renumber(trellis::TaskGraph& graph, Matrix const& matrix, Rows const& gi
   return csr;
 }
 
-/// Which tiles and neighbours have columns of each tile's rows?
+/// Finds the tiles and neighbours that have columns of each tile's rows.
 void find_columns(trellis::TaskGraph& graph, Matrix& matrix, HostCsr const& csr) {
   for (Tile& tile : matrix.tiles)
     trellis::host_task("columns of a tile", ResourcePolicy(graph), [&tile, &matrix, csr] {

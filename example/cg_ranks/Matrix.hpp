@@ -12,17 +12,17 @@
 
 #include "Rows.hpp"
 
-/// With this header a reader knows how a matrix lies on a rank, which values the rank needs of
-/// others, and which rows do without. All of it follows from the columns of the matrix.
+/// This header describes how a matrix lies on a rank, which values the rank needs from others, and
+/// which rows need none. All of it follows from the columns of the matrix.
 namespace cg {
 
 using Space = Kokkos::DefaultExecutionSpace;
 using Vector = Kokkos::View<double*, Space>;
 using Indices = Kokkos::View<int*, Space>;
 
-/// What kernels have of it. A rank's rows have numbers of their own: first the inner ones, whose
-/// columns are all of this rank, then those of the border. Columns have the numbers of these rows;
-/// behind them is the halo, the columns of other ranks.
+/// The matrix as kernels use it. A rank numbers its own rows: first the inner ones, whose columns
+/// are all of this rank, then those of the border. Columns have the numbers of these rows. Behind
+/// them is the halo, the columns of other ranks.
 struct Csr {
   Indices offsets;
   Indices columns;
@@ -62,16 +62,16 @@ struct Matrix {
   std::vector<int> number;  ///< of the i-th row that this rank was given
 
   [[nodiscard]] int tile_count() const { return static_cast<int>(tiles.size()); }
-  /// A value for each row and each column of the halo; all are 0.
+  /// Returns a vector with a value for each row and each column of the halo; all are 0.
   [[nodiscard]] Vector make_vector(std::string const& label) const {
     return Vector(label, static_cast<std::size_t>(rows) + static_cast<std::size_t>(halo));
   }
-  /// From and to the order in which this rank was given its rows.
+  /// Converts from and to the order in which this rank was given its rows.
   [[nodiscard]] Vector scatter(std::string const& label, HostArray<double> const& by_row) const;
   [[nodiscard]] HostArray<double> gather(Vector const& vector) const;
 };
 
-/// A vector with its pieces: those of the tiles, and what comes from each neighbour.
+/// A vector with its pieces: those of the tiles, and those that come from each neighbour.
 struct TiledVector {
   Vector all;
   std::vector<Vector> tiles;
@@ -82,8 +82,8 @@ struct TiledVector {
   [[nodiscard]] std::vector<Vector> pieces(std::vector<int> const& of_tiles) const;
 };
 
-/// `tiles`: how many are wanted, 0: so many that a tile fits a cache. In tasks; waits for the
-/// graph. Collective. Each row must have a positive entry on the diagonal.
+/// Distributes the matrix in tasks, and waits for the graph. `tiles` is how many are wanted; 0: so
+/// many that a tile fits a cache. Collective. Each row must have a positive entry on the diagonal.
 [[nodiscard]] Matrix distribute(trellis::TaskGraph& graph, MPI_Comm comm, Rows const& given,
                                 int tiles);
 

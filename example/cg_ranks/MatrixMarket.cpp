@@ -29,7 +29,7 @@ class Reading {
     throw std::runtime_error("--matrix " + m_file.string() + ": " + why);
   }
 
-  /// Kokkos Kernels' reader takes a file that ends too early for one with other entries.
+  /// Kokkos Kernels' reader accepts a file that ends too early, and returns other entries.
   void require_all_lines() const {
     std::ifstream in(m_file);
     if (std::error_code error; !in || std::filesystem::is_directory(m_file, error))
@@ -141,7 +141,7 @@ Rows read_matrix(std::filesystem::path const& file) {
 Rows scatter_rows(trellis::TaskGraph& graph, MPI_Comm comm, Rows const& whole) {
   auto const on = trellis::mpi::Communicator::duplicate(comm);
   int const rank = on.rank(), ranks = on.size();
-  // Rank 0 cuts where the entries before are a rank's share of all.
+  // Rank 0 cuts where the entries so far are a rank's share of all.
   Rows rows;
   rows.cut.begin.resize(to_size(ranks) + 1);
   HostArray<int> lengths("lengths of all rows", 0);

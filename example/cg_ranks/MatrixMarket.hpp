@@ -9,19 +9,19 @@
 
 #include "Rows.hpp"
 
-/// With this header a reader has a matrix from a Matrix Market file, by Kokkos Kernels' reader.
+/// This header reads a matrix from a Matrix Market file, by Kokkos Kernels' reader.
 namespace cg {
 
-/// Was this program built with Kokkos Kernels?
+/// True if this program was built with Kokkos Kernels.
 [[nodiscard]] bool has_matrix_reader();
 
-/// A whole matrix; only rank 0 has one. Looks whether it can be symmetric positive definite: square,
-/// symmetric, and positive on the diagonal. Throws `std::runtime_error`.
+/// Reads a whole matrix; only rank 0 has one. Checks whether it can be symmetric positive definite:
+/// square, symmetric, and positive on the diagonal. Throws `std::runtime_error`.
 [[nodiscard]] Rows read_matrix(std::filesystem::path const& file);
 
-/// Gives each rank a block of rows with about as many entries as others have. `whole`: of rank 0.
-/// Each rank must get a row, else this throws `example::Refusal` on all. Waits for the graph.
-/// Collective.
+/// Gives each rank a block of rows with about as many entries as others have. `whole` is that of
+/// rank 0. Each rank must get a row, else this throws `example::Refusal` on all. Waits for the
+/// graph. Collective.
 [[nodiscard]] Rows scatter_rows(trellis::TaskGraph& graph, MPI_Comm comm, Rows const& whole);
 
 }  // namespace cg

@@ -18,7 +18,7 @@ namespace {
 
 using example::fail, example::number, example::plural, example::require_at_least, example::times;
 
-/// One number stands for all directions.
+/// Expands one number to all directions.
 void all_directions(char const* option, std::vector<int>& numbers, int least) {
   if (numbers.size() == 1) numbers.resize(3, numbers.front());
   if (numbers.size() != 3)

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-/// With this header a reader knows what can be asked of the program on its command line.
+/// This header has the options of the program's command line.
 namespace cg {
 
 enum class Method { classic, pipelined };
@@ -31,12 +31,12 @@ struct Options {
   std::filesystem::path output = "out/cg_ranks";
 };
 
-/// Reads the command line, the same on all ranks; `prints`: on this rank CLI11 says what it has to
-/// say. Throws `example::Ended`.
+/// Reads the command line, the same on all ranks. `prints`: CLI11 prints its messages on this rank.
+/// Throws `example::Ended`.
 [[nodiscard]] Options parse(int argc, char** argv, bool prints);
 
-/// Fills in what was left out, and asks MPI for the process grid. Throws `std::runtime_error` when
-/// values do not go together, or some rank would have no cells.
+/// Completes the options, and asks MPI for the process grid. Throws `std::runtime_error` when
+/// values contradict each other, or some rank would have no cells.
 void complete(Options& options, int ranks);
 
 }  // namespace cg

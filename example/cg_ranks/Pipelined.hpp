@@ -4,10 +4,10 @@
 
 #include "Scalars.hpp"
 
-/// With this header a reader has the kernels of pipelined conjugate gradients: P. Ghysels,
-/// W. Vanroose, Hiding global synchronization latency in the preconditioned conjugate gradient
-/// algorithm, Parallel Computing 40 (2014), algorithm 4. One sum over the ranks in a step, and two
-/// things to do while it is under way:
+/// This header has the kernels of pipelined conjugate gradients: P. Ghysels, W. Vanroose, Hiding
+/// global synchronization latency in the preconditioned conjugate gradient algorithm, Parallel
+/// Computing 40 (2014), algorithm 4. A step has one sum over the ranks, and two operations while
+/// that sum is in progress:
 ///
 ///     gamma = (r, u);  delta = (w, u)
 ///     m = M^-1 w;  n = A m
@@ -15,11 +15,11 @@
 ///     z = n + beta z;  q = m + beta q;  s = w + beta s;  p = u + beta p
 ///     x += alpha p;  r -= alpha s;  u -= alpha q;  w -= alpha z
 ///
-/// In exact arithmetic that is what the classic method does. Rounding errors add up faster, as r
-/// and w follow from recurrences, so it does not reach residuals as small.
+/// In exact arithmetic this is the classic method. Rounding errors add up faster, as r and w follow
+/// from recurrences, so it does not reach residuals as small.
 namespace cg::pipelined {
 
-/// x = 0, and what follows from it without the matrix.
+/// Sets x = 0, and what follows from it without the matrix.
 struct Begin {
   Preconditioner precondition;
   Vector b, x, r, u, p, s, q, z;
@@ -64,7 +64,7 @@ struct BeginScalars {
   }
 };
 
-/// The residual of this step, and how far it goes. `gamma` is that of the step before.
+/// Computes the residual of this step, and its lengths. `gamma` is that of the previous step.
 struct NextLengths {
   Judge judge;
   Numbers sums;

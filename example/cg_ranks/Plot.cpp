@@ -16,7 +16,7 @@ using example::number;
 
 constexpr double width = 760, height = 420, left = 70, right = 20, top = 40, bottom = 50;
 
-/// Where steps and values lie. Powers of ten have lines.
+/// The positions of steps and values. Powers of ten have lines.
 struct Axes {
   double last_step, lowest, highest;
 
@@ -42,7 +42,7 @@ struct Axes {
   }
 };
 
-/// 1, 2 or 5 times a power of ten, such that about `count` of them cover all.
+/// Returns 1, 2 or 5 times a power of ten, such that about `count` of them cover all.
 double spacing(double all, double count) {
   double const power = std::pow(10, std::floor(std::log10(std::max(1.0, all / count))));
   for (double const factor : {1.0, 2.0, 5.0})

@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-/// With this header a program draws how a residual falls.
+/// This header draws how a residual falls.
 namespace cg {
 
 struct Plot {
   std::string title;
   std::vector<double> values;  ///< one for each step, from 0 on; what is not positive is left out
   double target;               ///< a line
-  double at_the_end;           ///< what it is really, a ring
+  double at_the_end;           ///< the true value, a ring
 };
 
-/// An SVG with a logarithmic axis. Throws `std::runtime_error` when it cannot be written.
+/// Writes an SVG with a logarithmic axis. Throws `std::runtime_error` when it cannot write.
 void draw(std::filesystem::path const& file, Plot const& plot);
 
 }  // namespace cg

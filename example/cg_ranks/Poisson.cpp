@@ -120,7 +120,7 @@ Rows Poisson::assemble(trellis::TaskGraph& graph, int rank) const {
                                if (is_final) offsets(i + 1) = sum;
                              })
           .get();
-  // Only now is it known how much memory that takes.
+  // Only now the size of that memory is known.
   rows.columns = HostArray<Global>("columns", static_cast<std::size_t>(entries));
   rows.values = HostArray<double>("values", static_cast<std::size_t>(entries));
   for (auto const& piece : pieces) {
@@ -134,7 +134,7 @@ Rows Poisson::assemble(trellis::TaskGraph& graph, int rank) const {
          values = rows.values, this](int i) {
           int at = offsets(i);
           for_entries(cell_at(box, i), m_cells, m_spacing, [&](Cell const& cell, double value) {
-            // Those of other ranks come out of turn: there are at most seven.
+            // Columns of other ranks are out of order: there are at most seven.
             Global const column = number(cell);
             int k = at++;
             for (; k > offsets(i) && columns(k - 1) > column; --k) {

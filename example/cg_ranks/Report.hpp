@@ -12,10 +12,11 @@
 #include "../shared/Communication.hpp"
 #include "Options.hpp"
 
-/// With this header a reader knows what the program finds out, and how it is told. Rank 0 tells it.
+/// This header has the program's findings and the functions that report them. Rank 0 reports.
 namespace cg {
 
-/// Of one rank: its part of the matrix, the recorded run, and the bulk-synchronous version.
+/// Findings of one rank: its part of the matrix, the recorded run, and the bulk-synchronous
+/// version.
 struct RankFindings {
   int rows = 0;
   int inner_rows = 0;
@@ -38,7 +39,7 @@ struct Findings {
   std::vector<double>
       residuals;  ///< |r| / |b| before the first step and after each, as it computes
   bool converged = false;
-  std::string why_not;       ///< it has not converged
+  std::string why_not;       ///< why it has not converged
   double true_residual = 0;  ///< |b - A x| / |b|
   double error = 0;  ///< Poisson: the largest in a cell; of a file: |x - solution| / |solution|
   std::optional<double> largest_error;  ///< that there may be; nothing is known of a file
@@ -59,8 +60,8 @@ struct Findings {
 
 void print(Options const& options, Findings const& found);
 
-/// Writes `summary.json`, `history.json` and `residual.svg`. Throws `std::runtime_error` when one
-/// cannot be written.
+/// Writes `summary.json`, `history.json` and `residual.svg`. Throws `std::runtime_error` when it
+/// cannot write one.
 void write_files(Options const& options, Findings const& found);
 
 }  // namespace cg

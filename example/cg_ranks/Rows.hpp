@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-/// With this header a reader knows how a matrix lies before it is distributed: each rank has a
-/// block of rows, and columns have their numbers in the whole matrix.
+/// This header describes how a matrix lies before it is distributed: each rank has a block of rows,
+/// and columns have their numbers in the whole matrix.
 namespace cg {
 
 using Global = std::int64_t;
@@ -52,7 +52,7 @@ struct Rows {
   [[nodiscard]] int count() const { return offsets.extent_int(0) - 1; }
 };
 
-/// [0, count) in pieces that are worth a task each.
+/// Cuts [0, count) into pieces that are worth a task each.
 inline std::vector<std::pair<int, int>> pieces_of(int count) {
   constexpr int most = 32, worth_it = 1024;
   int const pieces = std::clamp(count / worth_it, 1, most);

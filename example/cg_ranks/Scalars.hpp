@@ -6,17 +6,17 @@
 
 #include "Kernels.hpp"
 
-/// With this header a reader knows the numbers of a step. They stay where the vectors are, and no
-/// thread waits for them.
+/// This header has the numbers of a step. They stay where the vectors are, and no thread waits for
+/// them.
 ///
-/// A solver may be told to take a step when it has all but ended, as nobody knows that yet. Such a
-/// step changes nothing: not a bit of the solution, and no number. So the answer does not depend on
-/// how often somebody looks.
+/// The program may submit a step after the last one, as it does not know yet that the iteration has
+/// ended. Such a step changes nothing: not a bit of the solution, and no number. So the answer does
+/// not depend on how often the program looks.
 namespace cg {
 
 enum class Stop : int { not_yet, converged, most_steps, broke_down };
 
-/// How far the solver is. `residual` and others of that kind are squares of norms.
+/// The progress of the solver. `residual` and others of that kind are squares of norms.
 struct State {
   double first_residual;
   double target;
@@ -28,7 +28,7 @@ struct State {
   KOKKOS_FUNCTION bool goes_on() const { return stop == Stop::not_yet; }
 };
 
-/// What vectors are multiplied by in a step, if it does anything.
+/// The factors of vectors in a step, if the step does anything.
 struct Lengths {
   double alpha;
   double beta;
@@ -39,7 +39,7 @@ using StateView = Kokkos::View<State, Space>;
 using LengthsView = Kokkos::View<Lengths, Space>;
 using Number = Kokkos::View<double, Space>;
 
-/// A residual of `|r|^2` has been found.
+/// Decides from a new residual, `|r|^2`, whether the solver stops.
 struct Judge {
   double tolerance;
   int most_steps;

@@ -7,10 +7,10 @@
 
 #include "Scalars.hpp"
 
-/// With this header a reader knows what both versions of the solver work on and what they tell.
+/// This header has the data of both versions of the solver, and their results.
 namespace cg {
 
-/// A x = b. The names of the others are those of the two methods.
+/// A x = b. The names of the other vectors are those of the two methods.
 struct Vectors {
   Vector b, x, r, u, p, s;
   Vector n;           ///< also for A x, when the answer is checked

@@ -16,27 +16,28 @@
 #include "Pipelined.hpp"
 #include "Solver.hpp"
 
-/// With this header a reader has the solver as tasks: what is done with a tile, what is done with
-/// the numbers of a step, messages, and sums over the ranks. A tile of rows reads those pieces of a
-/// vector that its columns lie in, so one without columns of the halo waits for no message, and
-/// what does not need a sum runs while that is under way.
+/// This header has the solver as tasks: operations on a tile, operations on the numbers of a step,
+/// messages, and sums over the ranks. A tile of rows reads those pieces of a vector that its
+/// columns lie in. So a tile without columns of the halo waits for no message. Tasks that do not
+/// need a sum run while that is in progress.
 namespace cg {
 
-/// What happens first of what could: what other ranks wait for, then what sends messages, then the
-/// rest, and last what nobody waits for in this step.
+/// The order of tasks that could run: first those that other ranks wait for, then those that send
+/// messages, then the rest, and last those that no other task waits for in this step.
 inline constexpr trellis::priority messages_first(3);
 inline constexpr trellis::priority border_first(2);
 inline constexpr trellis::priority inner_then(1);
 inline constexpr trellis::priority rest_last(0);
 
-/// By its label: is it a task on a tile?
+/// True if a task with this label works on a tile.
 [[nodiscard]] inline bool computes(std::string_view label) {
   return label.starts_with("tile: ");
 }
 
 class TaskSolver {
  public:
-  /// All of these must outlive it. `watch`: is called now and then, with how far the solver is.
+  /// All arguments must outlive the solver. `watch` is called now and then, with the progress of
+  /// the solver.
   TaskSolver(trellis::TaskGraph& graph, Matrix const& matrix, Options const& options,
              Vectors const& vectors, std::function<void(State const&)> watch = {})
       : m_graph(graph),
@@ -63,9 +64,9 @@ class TaskSolver {
     if (options.plan) m_step = graph.record("step", [&] { step(); });
   }
 
-  /// Collective. No thread waits for a step: it is known only some steps later that one was the
-  /// last, and those behind it change nothing. (The sums, and so what each rank sees here, are the
-  /// same on all ranks: they submit the same steps.)
+  /// Solves the system. Collective. No thread waits for a step. The program knows only some steps
+  /// later that one was the last, and the steps behind it change nothing. (The sums, and so what
+  /// each rank sees here, are the same on all ranks: they submit the same steps.)
   Outcome solve() {
     begin();
     std::array<trellis::Future<void>, 2> looks;
@@ -83,14 +84,14 @@ class TaskSolver {
     return Outcome(m_scalars.judge);
   }
 
-  /// As `solve`, but so many steps, of which the solver must need each. Collective.
+  /// Takes so many steps, as `solve` does. The solver must need each. Collective.
   void take_steps(int count) {
     begin();
     submit_steps(count);
     m_graph.wait();
   }
 
-  /// |b - A x|, from x. Collective.
+  /// Returns |b - A x|, from x. Collective.
   [[nodiscard]] double true_residual() {
     using trellis::read, trellis::write;
     multiply(m_x, m_n);
@@ -106,7 +107,7 @@ class TaskSolver {
     return std::sqrt(sums(0));
   }
 
-  /// b = A x. Collective.
+  /// Computes b = A x. Collective.
   void multiply_into_b() {
     multiply(m_x, m_b);
     m_graph.wait();
@@ -136,7 +137,7 @@ class TaskSolver {
 
   void submit_steps(int count) {
     if (m_step.valid()) {
-      // To what comes behind it a replay is one task: the next one begins when all of this is over.
+      // To later tasks a replay is one task: the next one begins when all of this is complete.
       m_graph.replay(m_step, static_cast<std::uint64_t>(count));
       return;
     }
@@ -183,7 +184,7 @@ class TaskSolver {
           read_write(row(of.partials, t)));
     });
     add_up(of.partials, of.sums);
-    // While that sum is under way.
+    // This runs while that sum is in progress.
     for_tiles([&](int t, trellis::priority) {
       on_tile("solution", t, rest_last,
               classic::NextSolution{m_matrix.local.bounds, of.alpha, m_p.all, m_x.all},
@@ -226,7 +227,7 @@ class TaskSolver {
     using trellis::read, trellis::read_write, trellis::write;
     Scalars const& of = m_scalars;
     add_up(of.partials, of.sums);
-    // While that sum is under way.
+    // This runs while that sum is in progress.
     for_tiles([&](int t, trellis::priority urgency) {
       on_tile("precondition", t, urgency, Precondition{m_precondition, m_w.all, m_m.all},
               read(at(m_w, t)), write(at(m_m, t)));
@@ -268,7 +269,7 @@ class TaskSolver {
                                                   accesses..., messages_first),
                           body);
   }
-  /// Of all tiles in their order, then of all ranks.
+  /// Adds up all tiles in their order, then all ranks.
   void add_up(Partials const& partials, Numbers const& sums) {
     trellis::parallel_for(
         "add up",
@@ -278,7 +279,7 @@ class TaskSolver {
     trellis::mpi::allreduce("allreduce", trellis::ResourcePolicy(m_graph, messages_first),
                             m_matrix.comm, sums, trellis::mpi::sum);
   }
-  /// Brings what neighbours have of a vector into its halo, which must not be in use any more.
+  /// Copies the neighbours' parts of a vector into its halo, which must not be in use any more.
   void exchange(Tiled const& vector) {
     using trellis::read, trellis::ResourcePolicy, trellis::write;
     auto const& neighbours = m_matrix.neighbours;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Preconditioned conjugate gradients over ranks, for Poisson's equation in a cube or for a matrix
-// from a file, in two ways: bulk-synchronously with MPI by hand, and by tasks that compute and tasks
-// that communicate, from the same functors. `cg_ranks --help` tells what can be set.
+// from a file. There are two versions from the same functors: one is bulk-synchronous with MPI by
+// hand, the other has tasks that compute and tasks that communicate. `cg_ranks --help` lists the
+// options.
 //
 // Look at: TaskSolver.hpp beside BulkSolver.hpp; Classic.hpp beside Pipelined.hpp.
 #include <mpi.h>
@@ -56,7 +57,7 @@ trellis::TaskGraphOptions graph_options(Options const& options, std::size_t in_f
   result.record = record;
   return result;
 }
-/// Two looks ahead.
+/// Returns enough tasks in flight for two looks ahead.
 std::size_t in_flight(Options const& options, Matrix const& matrix) {
   constexpr std::size_t most = 100'000;
   auto const between_looks = static_cast<std::size_t>(options.check_every) *
@@ -64,7 +65,7 @@ std::size_t in_flight(Options const& options, Matrix const& matrix) {
   return options.in_flight > 0 ? options.in_flight : std::min(2 * between_looks + 64, most);
 }
 
-/// What is solved: the rows of this rank in the order in which it was given them.
+/// The system: the rows of this rank in the order in which it was given them.
 struct System {
   Rows rows;
   std::optional<Poisson> poisson;
@@ -88,7 +89,7 @@ System make_system(Options const& options, MPI_Comm world, trellis::TaskGraph& g
     if (rank == 0) whole = read_matrix(options.matrix);
   });
   system.rows = scatter_rows(graph, world, whole);
-  // The same on any number of ranks.
+  // The numbers are the same with any number of ranks.
   trellis::RandomStreams const random(20);
   system.solution = HostArray<double>("solution", static_cast<std::size_t>(system.rows.count()));
   for (int i = 0; i < system.rows.count(); ++i)
@@ -100,7 +101,7 @@ System make_system(Options const& options, MPI_Comm world, trellis::TaskGraph& g
   return system;
 }
 
-/// The largest of all ranks, from when all have begun.
+/// Returns the largest time of all ranks, from when all have begun.
 template <class Solve>
 double seconds_of(MPI_Comm comm, Solve const& solve) {
   Space().fence("cg_ranks: before reading the clock");
@@ -119,7 +120,8 @@ std::vector<double> numbers_of(HostArray<double> const& array) {
   return {array.data(), array.data() + array.extent(0)};
 }
 
-/// Poisson: the largest in a cell. Of a file: of the norm of the solution. Collective.
+/// Returns the error. For Poisson it is the largest in a cell; for a file it is relative to the
+/// norm of the solution. Collective.
 double error_of(MPI_Comm comm, System const& system, HostArray<double> const& x) {
   double largest = 0, sums[2] = {0, 0};
   for (int i = 0; i < x.extent_int(0); ++i) {
@@ -205,7 +207,7 @@ Findings run(Options const& options, MPI_Comm world) {
   found.threads_bulk = Space().concurrency();
   RankFindings mine = findings_of(matrix);
 
-  // Steps that do not count: the first ones pay for threads, pages and connections.
+  // These steps do not count: the first ones pay for threads, pages and connections.
   Options few = options;
   few.most_steps = std::min(options.most_steps, 4);
   BulkSolver(matrix, few, vectors).solve();
@@ -248,7 +250,7 @@ Findings run(Options const& options, MPI_Comm world) {
     found.h = system.poisson->largest_spacing();
   }
 
-  // Time stamps cost, so they come from a run of their own.
+  // Time stamps cost time, so they come from a run of their own.
   progress.next("recorded run");
   found.recorded_steps =
       std::min(found.steps(), std::max(2, most_recorded_tasks / tasks_of_a_step(matrix)));

@@ -4,15 +4,15 @@
 
 #include <string>
 
-/// With this header the program asks the BLAS that it runs with who it is, and how many threads it
-/// takes for a call. Which one that is may be decided when the program starts, and there is no
-/// standard way to ask, so this knows the functions of those that have some.
+/// This header asks the BLAS of the program for its name, and for the number of threads that it
+/// uses for a call. The BLAS may be chosen when the program starts, and there is no standard way to
+/// ask. So this code knows the functions of several libraries.
 namespace cholesky {
 
-/// "OpenBLAS 0.3.21 ...", or "" for one that cannot be asked.
+/// Returns "OpenBLAS 0.3.21 ...", or "" for a library that cannot be asked.
 [[nodiscard]] std::string blas_name();
 
-/// From now on a call takes so many threads, if the library has as many. Returns how many it takes,
+/// Sets the number of threads of a call, if the library has as many. Returns how many a call uses,
 /// or 0 for a library that cannot be asked.
 int use_blas_threads(int threads);
 

@@ -19,11 +19,11 @@
 
 #include "TiledMatrix.hpp"
 
-/// With this header a reader has the yardstick: the same calls on the same tiles, by loops over
-/// tiles that each end with a barrier.
+/// This header has the reference: the same calls on the same tiles, by loops over tiles that each
+/// end with a barrier.
 namespace cholesky {
 
-/// Threads with an instance each; what `omp parallel for schedule(dynamic)` would be, for a Kokkos
+/// Threads with an instance each. This replaces `omp parallel for schedule(dynamic)` for a Kokkos
 /// whose only host space is Serial.
 class Team {
  public:
@@ -39,8 +39,8 @@ class Team {
   }
 
   /// Calls `body(instance, index)` for all indices on all threads, this one included, and returns
-  /// when all have returned. Throws the first thing that a body has thrown; then those that had not
-  /// begun are left out.
+  /// when all have returned. Throws the first exception that a body has thrown; then bodies that
+  /// had not begun are left out.
   template <class Body>
   void parallel_for(int count, Body const& body) {
     // The two barriers order all of this with what the other threads do.
@@ -86,8 +86,8 @@ class Team {
   std::vector<std::thread> m_others;
 };
 
-/// A = L Lᵀ, L takes the place of A: step by step a tile on the diagonal, its column, and then all
-/// tiles to the right of that.
+/// Computes A = L Lᵀ; L replaces A. Each step takes a tile on the diagonal, its column, and then
+/// all tiles to the right of that.
 inline void factorise(Team& team, TiledMatrix const& a) {
   namespace kernels = trellis::kernels;
   int const tiles = a.tiles();

@@ -9,8 +9,8 @@
 namespace cholesky {
 namespace {
 
-// Indices of the whole matrix are of type int; and a recorded run keeps all of its tasks, which are
-// a sixth of the cube of this.
+// Indices of the whole matrix are of type int. A recorded run keeps all of its tasks, which are a
+// sixth of the cube of this.
 constexpr int largest_order = 46340;
 constexpr int most_tiles = 128;
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-/// With this header a reader knows what can be asked of the program on its command line.
+/// This header has the options of the program's command line.
 namespace cholesky {
 
 struct Options {
@@ -16,7 +16,7 @@ struct Options {
   std::filesystem::path output = "out/cholesky";
 };
 
-/// Reads the command line. Throws `std::runtime_error` when values do not go together; ends the
+/// Reads the command line. Throws `std::runtime_error` when values contradict each other. Ends the
 /// program after `--help` and after a malformed command line, as CLI11 does.
 [[nodiscard]] Options parse(int argc, char** argv);
 

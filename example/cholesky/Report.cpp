@@ -20,7 +20,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Median over the repetitions of one's time by that of the other.
+// Returns the median over the repetitions of one's time by that of the other.
 double ratio(Variant const& one, Variant const& other) {
   std::vector<double> ratios;
   for (std::size_t k = 0; k < one.seconds.size(); ++k)

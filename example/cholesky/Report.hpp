@@ -8,21 +8,21 @@
 
 #include "Options.hpp"
 
-/// With this header a reader knows what the program finds out, and how it is told.
+/// This header has the program's findings and the functions that report them.
 namespace cholesky {
 
 /// One way to factorise the matrix.
 struct Variant {
   std::string name;             ///< in the table
   std::string key;              ///< in summary.json
-  int threads = 0;              ///< 0: nobody knows
+  int threads = 0;              ///< 0: unknown
   std::vector<double> seconds;  ///< one for each repetition; none: it is left out
   double residual = 0;          ///< of the last repetition
 };
 
 struct Findings {
   std::string kokkos;
-  std::string kernels;  ///< Kokkos Kernels, and what it stands on
+  std::string kernels;  ///< Kokkos Kernels, and its own libraries
   std::string blas;     ///< its name and version
   std::string tile_factorisation;
   int tiles = 0;
@@ -43,12 +43,12 @@ struct Findings {
   }
 };
 
-/// What a residual must be below.
+/// A residual must be below this number.
 inline constexpr double tolerated_residual = 1;
 
 void print(Options const& options, Findings const& found);
 
-/// Writes `summary.json`. Throws `std::runtime_error` when it cannot be written.
+/// Writes `summary.json`. Throws `std::runtime_error` when it cannot write.
 void write_summary(Options const& options, Findings const& found);
 
 }  // namespace cholesky

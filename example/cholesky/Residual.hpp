@@ -14,7 +14,7 @@
 
 #include "TiledMatrix.hpp"
 
-/// With this header a reader knows how good a factor is. One task for each tile of A.
+/// This header measures the quality of a factor. It has one task for each tile of A.
 namespace cholesky {
 
 /// Sums of squares over a tile and its mirror image.
@@ -23,9 +23,9 @@ struct Squares {
   double of_matrix = 0;
 };
 
-/// ‖A - L Lᵀ‖ / (n ‖A‖ eps) in the norm of Frobenius. Rounding alone gives at most the root of n (by
-/// the usual bound on the error, and because the sum of L's squares is the trace of A), and in
-/// practice much less than 1. NaN if there is one in L.
+/// Returns ‖A - L Lᵀ‖ / (n ‖A‖ eps) in the norm of Frobenius. Rounding alone gives at most the root
+/// of n (by the usual bound on the error, and because the sum of L's squares is the trace of A). In
+/// practice it gives much less than 1. The result is NaN if there is one in L.
 inline double residual(trellis::TaskGraph& graph, TiledMatrix const& l, Covariance const& element) {
   using trellis::read, trellis::read_view_list;
   std::vector<trellis::Future<Squares>> sums;
@@ -68,7 +68,7 @@ inline double residual(trellis::TaskGraph& graph, TiledMatrix const& l, Covarian
          (l.order() * std::numeric_limits<double>::epsilon());
 }
 
-/// The largest difference between two factors' elements.
+/// Returns the largest difference between two factors' elements.
 inline double largest_difference(TiledMatrix const& a, TiledMatrix const& b) {
   double most = 0;
   for_each_tile(a, [&](int i, int j) {

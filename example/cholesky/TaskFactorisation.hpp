@@ -12,35 +12,36 @@
 
 #include "TiledMatrix.hpp"
 
-/// With this header a reader has the factorisation as tasks: the textbook's loop over tiles, in
-/// which each call is a task. Nothing in it says what may overlap.
+/// This header has the factorisation as tasks: the textbook's loop over tiles, in which each call
+/// is a task. Nothing in it specifies what may overlap.
 namespace cholesky {
 
-/// How many tasks are on the longest path from the task that changes tile (i, j) in step k to the
-/// end, itself included; k <= j <= i.
+/// Returns how many tasks are on the longest path from the task that changes tile (i, j) in step k
+/// to the end, itself included; k <= j <= i.
 ///
-/// The indices of what waits for a task add up to more than its own, and those of one such task to
-/// just one more: after potrf (k, k, k) comes trsm (k + 1, k, k), after trsm (i, k, k) the update of
-/// the tile to the right, (i, k + 1, k), after an update the next task on its tile, (i, j, k + 1).
-/// All paths end with potrf of the last tile, whose indices add up to 3 (tiles - 1).
+/// The indices of the successors of a task add up to more than its own. For one successor the sum
+/// is larger by exactly one: after potrf (k, k, k) comes trsm (k + 1, k, k), and after trsm (i, k,
+/// k) the update of the tile to the right, (i, k + 1, k). After an update comes the next task on
+/// its tile, (i, j, k + 1). All paths end with potrf of the last tile, whose indices add up to 3
+/// (tiles - 1).
 constexpr int longest_path(int tiles, int i, int j, int k) {
   return 3 * tiles - 2 - i - j - k;
 }
 
-/// How many tasks a factorisation consists of, and how many edges its dependency graph has.
+/// Returns how many tasks a factorisation has, and how many edges its dependency graph has.
 constexpr std::int64_t task_count(std::int64_t tiles) {
   return tiles * (tiles + 1) * (tiles + 2) / 6;
 }
 constexpr std::int64_t edge_count(std::int64_t tiles) {
   std::int64_t const t = tiles;
-  // Each task but those of the first step waits for the one before it on its tile, trsm and syrk
-  // for one other tile, gemm for two.
+  // Except in the first step, each task waits for the previous one on its tile. Besides, trsm and
+  // syrk wait for one other tile, gemm for two.
   std::int64_t const others = t * (t - 1) + t * (t - 1) * (t - 2) / 3;
   return task_count(t - 1) + others;
 }
 
-/// Which ready task goes first: the one with the longest path behind it, or any. What is on a
-/// shorter path can wait. The path decides how long all of it takes on many workers; on few there
+/// The order of ready tasks: the one with the longest path behind it first, or any. Tasks on a
+/// shorter path can wait. The path determines the total time on many workers. On few workers there
 /// is other work at all times, and it matters more what is in their caches.
 enum class Order { longest_path_first, any };
 
@@ -72,7 +73,7 @@ inline void factorise(trellis::TaskGraph& graph, TiledMatrix const& a, Order ord
   }
 }
 
-/// In a recorded factorisation: whether each task has the longest path behind it that its priority
+/// True if each task of a recorded factorisation has the longest path behind it that its priority
 /// says.
 [[nodiscard]] bool priorities_are_paths(trellis::Graph const& graph);
 

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-/// With this header a reader knows the matrix that is factorised, and how it lies in memory.
+/// This header has the matrix that is factorised, and its layout in memory.
 namespace cholesky {
 
-/// One thread for each tile kernel.
+/// Each tile kernel has one thread.
 using Space = Kokkos::Serial;
-/// By columns, as BLAS wants them.
+/// A tile is stored by columns, as BLAS requires.
 using Tile = Kokkos::View<double**, Kokkos::LayoutLeft, Space>;
 
 /// The lower half of a square matrix, each tile in memory of its own. Above the diagonal its
@@ -32,14 +32,15 @@ class TiledMatrix {
 
   [[nodiscard]] int order() const { return m_order; }
   [[nodiscard]] int tiles() const { return m_tiles; }  ///< in a row or column
-  /// The first row of the i-th row of tiles, and how many there are: the last one may be narrower.
+  /// Returns the first row of the i-th row of tiles, and how many rows it has. The last one may be
+  /// narrower.
   [[nodiscard]] int begin(int i) const { return i * m_tile; }
   [[nodiscard]] int extent(int i) const { return std::min(m_tile, m_order - begin(i)); }
   /// Requires j <= i.
   [[nodiscard]] Tile const& operator()(int i, int j) const {
     return m_views[static_cast<std::size_t>(i * (i + 1) / 2 + j)];
   }
-  /// The first `count` tiles of a row.
+  /// Returns the first `count` tiles of a row.
   [[nodiscard]] std::vector<Tile> row(int i, int count) const {
     auto const first = m_views.begin() + i * (i + 1) / 2;
     return {first, first + count};
@@ -91,7 +92,8 @@ inline void copy(TiledMatrix const& to, TiledMatrix const& from) {
   Space().fence("cholesky: after a copy");
 }
 
-/// How many operations the factorisation takes: additions, multiplications, divisions and roots.
+/// Returns how many operations the factorisation takes: additions, multiplications, divisions and
+/// roots.
 inline double operations(int order) {
   double const n = order;
   return n * n * n / 3 + n * n / 2 + n / 6;

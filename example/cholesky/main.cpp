@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A = L Lᵀ in tiles, with the calls of Kokkos Kernels as tasks; and the same calls without tasks,
-// and one call for all of it. `cholesky --help` tells what can be set.
+// A = L Lᵀ in tiles, with the calls of Kokkos Kernels as tasks. For comparison the program runs the
+// same calls without tasks, and one call for all of it. `cholesky --help` lists the options.
 #include <Trellis.hpp>
 
 #include <KokkosKernels_config.h>
@@ -53,7 +53,7 @@ void describe(Findings& found) {
   found.lapack = {"one call of LAPACK", "lapack", 0, {}, 0};
 }
 
-/// The lower half of a matrix in one piece, from tiles and back.
+/// Copies the lower half of a matrix in one piece from tiles, and back.
 template <class Copy>
 void between(Whole const& whole, TiledMatrix const& a, Copy const& copy) {
   for_each_tile(a, [&](int i, int j) {
@@ -120,7 +120,7 @@ class Comparison {
     between(m_whole, m_factor, [](double from, double& to) { to = from; });
     return seconds;
   }
-  /// Of what has been computed last.
+  /// Returns the residual of the newest factor.
   double residual_of_factor() { return residual(m_graph, m_factor, m_element); }
   double residual_of_reference() { return residual(m_graph, m_reference, m_element); }
   double difference() const { return largest_difference(m_factor, m_reference); }
@@ -136,7 +136,7 @@ class Comparison {
   Whole m_whole;
 };
 
-/// Time stamps and graphs cost, so they come from a run of their own.
+/// Time stamps and graphs cost time, so they come from a run of their own.
 void record(Options const& options, TiledMatrix const& given, Findings& found) {
   trellis::TaskGraph graph(graph_options(options.workers, true));
   TiledMatrix const a("A", options.order, options.tile);
@@ -152,7 +152,7 @@ void record(Options const& options, TiledMatrix const& given, Findings& found) {
   example::write_timeline(options.output, graph.trace());
 }
 
-/// The graph of a factorisation that is small enough for a picture.
+/// Draws the graph of a factorisation that is small enough for a picture.
 void draw(Options const& options) {
   trellis::TaskGraph graph(graph_options(options.workers, true));
   TiledMatrix const a("A", tiles_in_picture, 1);
@@ -163,7 +163,7 @@ void draw(Options const& options) {
 }
 
 Findings run(Options const& options) {
-  // What can go wrong with files should go wrong now.
+  // Errors with files should occur now.
   std::error_code error;
   std::filesystem::create_directories(options.output, error);
   if (error)
@@ -208,8 +208,8 @@ Findings run(Options const& options) {
   record(options, comparison.given(), found);
   draw(options);
 
-  // At the end: the threads of a BLAS may go on looking for work for a while after a call, on the
-  // cores of what comes next.
+  // This runs at the end: the threads of a BLAS may continue to look for work for a while after a
+  // call, on the cores of later work.
   if (has_lapack) {
     found.lapack.threads = use_blas_threads(found.workers);
     for (round = -1; round < options.repetitions; ++round) {

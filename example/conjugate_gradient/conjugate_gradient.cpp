@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Solves Poisson's equation on a square by preconditioned conjugate gradients, with Kokkos Kernels'
-// spmv, dot, axpby and Gauss-Seidel as tasks. Says how many steps it took and how far the solution
-// is from the known one, and compares it with that of the same calls without tasks.
+// spmv, dot, axpby and Gauss-Seidel as tasks. Prints how many steps it took and how far the
+// solution is from the known one, and compares it with that of the same calls without tasks.
 //
-// Look at: the scalars. `dot` gives a Future, which is divided by another one and goes into `axpy`;
-// no thread waits for any of them but the one that asks every few steps whether it is enough.
+// Look at: the scalars. `dot` gives a Future, which is divided by another one and goes into `axpy`.
+// No thread waits for any of them but the one that asks every few steps whether it is enough.
 #include <Trellis.hpp>
 #include <Trellis_Kernels.hpp>
 
@@ -36,7 +36,7 @@ constexpr int check_every = 5;
 constexpr int most_steps = 200;
 constexpr double tolerance = 1e-10;
 
-/// Each cell and its neighbours in the square; the values are left open.
+/// Returns each cell and its neighbours in the square; the values are left open.
 Matrix five_points() {
   constexpr int count = 5 * cells - 4 * side;
   Matrix::row_map_type::non_const_type const rows("rows", cells + 1);
@@ -53,7 +53,7 @@ Matrix five_points() {
   return {"poisson", cells, cells, count, Matrix::values_type("values", count), rows, entries};
 }
 
-/// The same calls without tasks.
+/// Solves the system by the same calls without tasks.
 Vector solve_plainly(Matrix const& a, Vector const& b, int steps) {
   namespace KS = KokkosSparse::Experimental;
   Space const space;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tasks that go on with what others have computed, and no thread that waits for it:
+// Tasks that continue with the results of others, while no thread waits for them:
 //   1. a kernel takes the value of a reduction: `value(future)`, `future.then(f)`
 //   2. an iteration whose length is not known: a task runs again, `self.respawn()`
 //   3. adaptive quadrature: each task ends with the future of its last part
@@ -38,8 +38,8 @@ void normalise(trellis::TaskGraph& graph, int n) {
   std::printf("norm %.3f, then %.3f\n", norm.get(), std::sqrt(again.get()));
 }
 
-/// The largest eigenvalue of the matrix with 2 in the diagonal and -1 beside it. Each run of the
-/// body looks at what its parts have computed, and submits the next step.
+/// Returns the largest eigenvalue of the matrix with 2 in the diagonal and -1 beside it. Each run
+/// of the body reads the results of its parts, and submits the next step.
 trellis::Future<double> eigenvalue(trellis::TaskGraph& graph, V const& x, V const& y) {
   int const n = static_cast<int>(x.extent(0));
   return trellis::host_task(
@@ -76,7 +76,7 @@ double f(double x) {
 double simpson(double a, double b) {
   return (b - a) / 6 * (f(a) + 4 * f((a + b) / 2) + f(b));
 }
-/// The value of a task is that of its last part; nobody waits for it.
+/// The value of a task is that of its last part; no thread waits for it.
 trellis::Future<double> integrate(trellis::TaskScope& self, double a, double b) {
   double const middle = (a + b) / 2;
   double const fine = simpson(a, middle) + simpson(middle, b);
@@ -93,8 +93,8 @@ trellis::Future<double> integrate(trellis::TaskScope& self, double a, double b) 
       });
 }
 
-/// The smallest number whose square has this remainder. Blocks behind the one with it need not be
-/// searched.
+/// Returns the smallest number whose square has this remainder. Blocks behind the one with it need
+/// not be searched.
 long search(trellis::TaskGraph& graph, long modulus, long remainder) {
   constexpr long size = 1000;
   std::vector<trellis::Future<long>> blocks;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Sorts numbers of a small range by counting them, in four tasks: a reduction into an array (how
-// many of each), a scan (where each begins) with its total in a View, a scatter, and a comparison
-// with trellis::sort. Prints how many numbers there are and that both agree.
+// Sorts numbers of a small range by counting them, in four tasks:
+//   - a reduction into an array (how many of each),
+//   - a scan (where each begins) with its total in a View,
+//   - a scatter,
+//   - a comparison with trellis::sort.
+// Prints how many numbers there are and that both agree.
 #include <Trellis.hpp>
 #include <Trellis_Resources.hpp>
 #include <Trellis_Algorithms.hpp>
@@ -26,7 +29,7 @@ struct CountEach {
     ++counts[x(i)];
   }
 };
-/// Makes of the counts where each number begins.
+/// Computes from the counts where each number begins.
 struct Begins {
   KOKKOS_FUNCTION void operator()(int i, Counts const& counts, int& sum, bool is_final) const {
     int const count = counts(i);

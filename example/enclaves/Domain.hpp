@@ -17,18 +17,17 @@
 #include "Kernels.hpp"
 #include "Options.hpp"
 
-/// With this header there are subdomains in a ring, and what belongs to each. A subdomain ends at
-/// its top where it begins at its bottom.
+/// This header has subdomains in a ring, with their data. The top of a subdomain joins its bottom.
 namespace enclaves {
 
-/// What a patch is given, and what it gives, while it is a task of its own.
+/// The input and output of a patch while it is a task of its own.
 struct Buffers {
   Cells in;   ///< with a halo
   Cells out;  ///< without
 };
 
-/// The first and the last column of patches are the skeleton: their cells are seen by the
-/// neighbours. The patches between these are enclaves.
+/// The first and the last column of patches are the skeleton: the neighbours read their cells. The
+/// patches between these are enclaves.
 struct Subdomain {
   std::array<Cells, 2> state;  ///< in steps of an even and of an odd number
   std::vector<Buffers> enclaves;
@@ -56,7 +55,7 @@ class Domain {
   }
 
   [[nodiscard]] Subdomain& operator[](int s) { return m_all[index(s)]; }
-  /// Its Views of these steps, of all subdomains.
+  /// Returns its Views of these steps, of all subdomains.
   [[nodiscard]] std::vector<Cells> states(int step) const {
     std::vector<Cells> all;
     for (Subdomain const& each : m_all)
@@ -66,7 +65,7 @@ class Domain {
   [[nodiscard]] Cells const& state(int s, int step) const {
     return m_all[index(s)].state[static_cast<std::size_t>(step % 2)];
   }
-  /// What the neighbours see, and what they do not.
+  /// The patches that the neighbours see, and those that they do not.
   [[nodiscard]] Columns left(int s, int step) const { return columns(s, step, 0, 1); }
   [[nodiscard]] Columns inner(int s, int step) const {
     return columns(s, step, 1, problem.patches - 1);

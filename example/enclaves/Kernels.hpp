@@ -6,8 +6,8 @@
 
 #include <Kokkos_Core.hpp>
 
-/// With this header sweeps and enclave tasks compute the same: a step of the Allen-Cahn equation,
-/// du/dt = laplace u + u - u^3, in a cell. Spots grow, merge, and get sharp borders.
+/// This header has the kernel that sweeps and enclave tasks share: a step of the Allen-Cahn
+/// equation, du/dt = laplace u + u - u^3, in a cell. Spots grow, merge, and get sharp borders.
 namespace enclaves {
 
 using Host = Kokkos::DefaultHostExecutionSpace;

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-/// With this header a reader knows what can be asked of the program on its command line.
+/// This header has the options of the program's command line.
 namespace enclaves {
 
 /// Subdomains in a row, each a square of patches, each a square of cells.
@@ -29,7 +29,7 @@ struct Options {
   std::filesystem::path output = "out/enclaves";
 };
 
-/// Reads the command line. Throws `std::runtime_error` when a value is out of range; ends the
+/// Reads the command line. Throws `std::runtime_error` when a value is out of range. Ends the
 /// program after `--help` and after a malformed command line, as CLI11 does.
 [[nodiscard]] Options parse(int argc, char** argv);
 

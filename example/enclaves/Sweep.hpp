@@ -12,13 +12,13 @@
 
 #include "Domain.hpp"
 
-/// With this header a domain does steps in time. A step is a section with a part for each
-/// subdomain; what the parts submit to the graph, and not to the section, goes on behind it.
+/// This header moves a domain forward in time. A step is a section with a part for each subdomain.
+/// Tasks that the parts submit to the graph, and not to the section, continue behind it.
 ///
-/// To other tasks a section is one task: if it named the buffers of the enclaves it would wait for
-/// all of these before it starts, and they for its end. So sections name the states, enclaves name
-/// their buffers, and a part touches the buffers of an enclave when it has waited for its number,
-/// and before it submits the next task of that enclave, as a host does.
+/// To other tasks a section is one task. If it named the buffers of the enclaves it would wait for
+/// all enclaves before it starts, and they for its end. So sections name the states, and enclaves
+/// name their buffers. A part touches the buffers of an enclave as a host does: after it has waited
+/// for the enclave's number, and before it submits the next task of that enclave.
 namespace enclaves {
 
 class Sweeps {
@@ -54,7 +54,7 @@ class Sweeps {
     ++m_step;
   }
 
-  /// Returns when the enclaves have arrived, too: the state of this step is complete.
+  /// Returns when the enclaves are complete, too: the state of this step is complete.
   void finish() {
     trellis::fork_join(
         "last sweep",
@@ -80,7 +80,7 @@ class Sweeps {
     return {enclave / columns * problem.cells, (1 + enclave % columns) * problem.cells};
   }
 
-  /// The consumer: waits for the tasks of the step before, and takes what they have computed.
+  /// Consumes: waits for the tasks of the previous step, and takes their results.
   void take_enclaves(int s) {
     Subdomain& mine = m_domain[s];
     if (!mine.first.valid()) return;  // no step yet
@@ -98,7 +98,7 @@ class Sweeps {
     }
   }
 
-  /// The burst: many small tasks, of the graph.
+  /// Produces the burst: many small tasks of the graph.
   void spawn_enclaves(int s) {
     Subdomain& mine = m_domain[s];
     int const cells = m_domain.problem.cells, side = m_domain.problem.side();

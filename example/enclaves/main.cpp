@@ -2,9 +2,9 @@
 // Sweeps that leave work behind. In each step in time a section has a part for each subdomain. The
 // part updates the cells that neighbours see, and makes each of the other patches a small fusable
 // task of the graph, an enclave. Enclaves have numbers, and the next sweep waits for those of its
-// own subdomain, whatever else goes on. The graph's orchestration says when they run, and how many
-// as one: the program runs with each, and compares times and every bit with a serial run.
-// `enclaves --help` tells what can be set.
+// own subdomain only. The graph's orchestration determines when they run, and how many as one. The
+// program runs with each orchestration, and compares times and every bit with a serial run.
+// `enclaves --help` lists the options.
 //
 // Look at: Sweep.hpp.
 #include <Trellis.hpp>
@@ -34,7 +34,7 @@ namespace {
 using example::StrategyFindings;
 using example::StrategyRun;
 
-/// All cells after the last step.
+/// Returns all cells after the last step.
 std::vector<double> result_of(Domain const& domain, int steps) {
   std::vector<double> all;
   for (Cells const& state : domain.states(steps))
@@ -42,7 +42,7 @@ std::vector<double> result_of(Domain const& domain, int steps) {
   return all;
 }
 
-/// Steps on this graph. Counts them; returns what comes out.
+/// Runs steps on this graph. Counts them, and returns the result.
 std::vector<double> run(trellis::TaskGraph& graph, Options const& options, StrategyRun& counted) {
   Domain domain(options.problem);
   Sweeps sweeps(graph, domain);
@@ -117,7 +117,7 @@ void run_all(Options const& options) {
   progress.next("serial run");
   StrategyRun serial;
   std::vector<double> const expected = run_serially(options, serial);
-  // In turns, so that what disturbs the machine for a while disturbs all.
+  // The runs alternate, so that a temporary disturbance of the machine affects all.
   for (int k = 0; k < options.repetitions; ++k)
     for (StrategyFindings& each : found) {
       progress.next(each.name.c_str());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The heat equation in one direction as a model: dT/dt = -(d/dx q) + S, q = -k dT/dx. Its tasks are
-// added in any order; the model finds theirs, and what memory they need. An ordinary task advances
-// the temperature between two passes.
+// added in any order. The model finds their order, and the memory that they need. An ordinary task
+// advances the temperature between two passes.
 #include <Trellis.hpp>
 #include <Trellis_Fields.hpp>
 
@@ -56,7 +56,7 @@ int main() {
   trellis::parallel_for(
       "flux", trellis::ResourcePolicy(model, cells + 1, trellis::read(T), trellis::write(q)),
       Flux{});
-  // Nothing requires this one, so it is left out.
+  // This one is not required, so it is left out.
   trellis::parallel_for(
       "spread", trellis::ResourcePolicy(model, cells, trellis::read(T), trellis::write(spread)),
       Spread{});

@@ -2,8 +2,8 @@
 // Figure 1: dependencies follow from the order of the code and from what each functor does to the
 // resource.
 //
-// Look at: the two readers depend on the second writer, not on each other. That functor 1 comes
-// before them, too, needs no edge of its own.
+// Look at: the two readers depend on the second writer, not on each other. Functor 1 comes before
+// them, too, but this needs no edge of its own.
 //
 // There is no way to insert a functor between two others (figure 2): a new one always comes last.
 #include "Figures.hpp"

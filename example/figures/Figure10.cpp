@@ -2,9 +2,9 @@
 // Figure 10: functors 3 and 4 must not run at the same time, but may in any order. Both solutions
 // are valid, and the scheduling policy chooses.
 //
-// Look at: the edges between functors 3 and 4, in the scheduling graph only, which point the other
-// way in solution 2. One is what the policy has chosen, the other one the order in which the two
-// had the resource. The functors are the same in both solutions.
+// Look at: the edges between functors 3 and 4, in the scheduling graph only. They point the other
+// way in solution 2. One is the choice of the policy, the other one the order in which the two had
+// the resource. The functors are the same in both solutions.
 #include "Figures.hpp"
 #include "LookAhead.hpp"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Figure 3: figure 1 in a loop. The graph grows at its end while functors at its beginning run and
-// go.
+// leave.
 //
-// Look at: the facts. To have something to see, functor 1 of each loop waits until the next loop
-// has been added. At that time the loop before is already over: its functors are removed from the
+// Look at: the facts. To make them visible, functor 1 of each loop waits until the next loop has
+// been added. At that time the previous loop is already complete: its functors are removed from the
 // graph, and with them the edges that begin there. Only the record still has them, from which the
-// last lines are; how many functors are left is the graph's own count.
+// last lines are. The number of functors that are left is the graph's own count.
 #include "Figures.hpp"
 
 #include <array>

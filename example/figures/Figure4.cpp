@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Figure 4: functors are split into sub functors, which have a dependency graph of their own.
 //
-// Look at: functor 2 is split by its own body, while it runs; functor 3 by somebody else, while it
-// is pending. The edges around them stay as they are: to everybody else functor 2 is over when its
-// sub functors are. A sub functor must not do more than its parent: functor 3 only reads, so it
-// cannot get one that writes.
+// Look at: functor 2 is split by its own body, while it runs. Functor 3 is split from outside,
+// while it is pending. The edges around them stay as they are: to all others, functor 2 is complete
+// when its sub functors are. A sub functor must not do more than its parent: functor 3 only reads,
+// so it cannot get one that writes.
 #include "Figures.hpp"
 
 #include <future>

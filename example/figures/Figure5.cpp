@@ -3,8 +3,8 @@
 // read.
 //
 // Look at: the edges marked "released". Functor 2.2 did not have to wait for the end of 2.1, nor
-// 2.3 for the end of 2.2. Without the demotions this could not end: each of the two waits, while it
-// runs, for the next one to be over.
+// 2.3 for the end of 2.2. Without the demotions this would never end: each of the two waits, while
+// it runs, for the end of the next one.
 #include "Figures.hpp"
 
 #include <future>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Figure 6: several resources, each accessed in its own way.
 //
-// Look at: functors 1 and 2 have nothing in common, so they are independent; functor 3 reads what
-// both wrote; functor 4 overwrites green, which functor 3 reads; functor 5 only reads red, as
+// Look at: functors 1 and 2 have nothing in common, so they are independent. Functor 3 reads what
+// both wrote. Functor 4 overwrites green, which functor 3 reads. Functor 5 only reads red, as
 // functor 3 does, and need not wait for that.
 #include "Figures.hpp"
 

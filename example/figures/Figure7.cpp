@@ -3,8 +3,8 @@
 // functor 4 of figure 1 come before functor 3.
 //
 // Look at: functor 4 -> functor 3 is in the scheduling graph only, and against the order of the
-// code. It makes functor 2 -> functor 3 useless, which stays. The policy keeps functor 1 to itself
-// until it has seen functor 4, as an edge to a functor that runs would come too late.
+// code. It makes functor 2 -> functor 3 redundant, but that edge stays. The policy holds functor 1
+// until it has seen functor 4, as an edge to a running functor would come too late.
 #include "Figures.hpp"
 #include "LookAhead.hpp"
 

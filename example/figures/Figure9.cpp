@@ -2,8 +2,8 @@
 // Figure 9: a synchronizing functor comes after all functors before it and before all functors
 // after it.
 //
-// Look at: the functors are those of figure 1, but functor 3 is synchronizing: functor 4 now has to
-// wait for it, and it for functor 1, which it had no edge to.
+// Look at: the functors are those of figure 1, but functor 3 is synchronizing. Functor 4 now has to
+// wait for it, and it for functor 1, to which it had no edge.
 #include "Figures.hpp"
 
 namespace figures {

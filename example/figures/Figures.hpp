@@ -14,8 +14,8 @@
 #include <vector>
 
 /// The figures of the resource-register paper, one function in one file each. Every function takes
-/// a fresh graph that records, adds the functors of its figure and waits for them. The graphs can
-/// then be looked at.
+/// a fresh graph that records, adds the functors of its figure and waits for them. Then you can
+/// inspect the graphs.
 namespace figures {
 
 /// What a figure shows besides its graphs, in sentences like "functor 3 ran on the main thread:
@@ -33,7 +33,7 @@ Facts figure_9(trellis::TaskGraph& graph);
 Facts figure_10_solution_1(trellis::TaskGraph& graph);
 Facts figure_10_solution_2(trellis::TaskGraph& graph);
 
-/// What schedules the functors of figures 7 and 10, on top of another policy.
+/// Returns the policy that schedules the functors of figures 7 and 10, on top of another policy.
 std::shared_ptr<trellis::SchedulingPolicy> figure_7_policy(
     std::shared_ptr<trellis::SchedulingPolicy> base);
 std::shared_ptr<trellis::SchedulingPolicy> figure_10_policy_1(
@@ -45,7 +45,8 @@ inline std::string fact(std::string const& sentence, bool holds) {
   return sentence + (holds ? ": yes" : ": no");
 }
 
-/// Are so many functors in flight, and no more? One that is over is counted as such a moment later.
+/// True if so many functors are in flight, and no more. A complete one leaves that count a moment
+/// later.
 inline bool comes_down_to(trellis::TaskGraph const& graph, std::uint64_t count) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (graph.in_flight() > count && std::chrono::steady_clock::now() < end)
@@ -53,8 +54,8 @@ inline bool comes_down_to(trellis::TaskGraph const& graph, std::uint64_t count) 
   return graph.in_flight() == count;
 }
 
-/// The recorded edges that begin at a functor that is not over, as facts: the others are gone, with
-/// the functors that they began at.
+/// Returns the recorded edges that begin at a functor that is not complete, as facts. The others
+/// are gone, with the functors that they began at.
 inline Facts edges_left(trellis::TaskGraph const& graph) {
   trellis::DependencyGraph const recorded = graph.dependency_graph();
   Facts left;
@@ -66,19 +67,20 @@ inline Facts edges_left(trellis::TaskGraph const& graph) {
   return left;
 }
 
-/// The record of the only functor with this label.
+/// Returns the record of the only functor with this label.
 inline trellis::TaskRecord record_of(trellis::TaskGraph const& graph, std::string const& label) {
   trellis::SchedulingGraph const recorded = graph.scheduling_graph();
   return recorded.node(recorded.find(label).at(0));
 }
 
-/// By the recorded times: did the second functor start only when the first one was over?
+/// True if, by the recorded times, the second functor started only when the first one was complete.
 inline bool is_over_before(trellis::TaskGraph const& graph, std::string const& first,
                            std::string const& second) {
   return record_of(graph, first).finished_ns <= record_of(graph, second).started_ns;
 }
 
-/// By the recorded times: did one functor run from start to end while the other one was running?
+/// True if, by the recorded times, one functor ran from start to end while the other one was
+/// running.
 inline bool ran_during(trellis::TaskGraph const& graph, std::string const& one,
                        std::string const& other) {
   trellis::TaskRecord const inner = record_of(graph, one);

@@ -13,8 +13,8 @@
 
 namespace figures {
 
-/// A scheduling policy that looks ahead: it gives out nothing before it has seen functor 4, and
-/// then adds an edge from one functor to another. All else it leaves to another policy.
+/// A scheduling policy that looks ahead: it hands out nothing before it has seen functor 4, and
+/// then adds an edge from one functor to another. It leaves everything else to another policy.
 class LookAhead : public trellis::ForwardingPolicy {
  public:
   LookAhead(std::shared_ptr<trellis::SchedulingPolicy> base, std::string first, std::string second)

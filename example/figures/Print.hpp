@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-/// With this header a program writes the graphs of what it did as text that is the same every time:
-/// no times, no numbers of tasks or threads.
+/// This header writes the recorded graphs of a program as text that is the same every time: no
+/// times, no numbers of tasks or threads.
 namespace figures {
 
 inline std::string text_of(std::vector<trellis::AccessRecord> const& accesses) {
@@ -40,7 +40,7 @@ inline std::string text_of(trellis::Graph const& graph, trellis::EdgeRecord cons
          std::string(to_string(edge.reason)) + (edge.released ? ", released)" : ")");
 }
 
-/// The edges as text, in the order of the text.
+/// Returns the edges as text, in the order of the text.
 inline std::vector<std::string> edges_of(trellis::Graph const& graph) {
   std::vector<std::string> lines;
   for (trellis::EdgeRecord const& edge : graph.edges()) lines.push_back(text_of(graph, edge));
@@ -54,7 +54,8 @@ inline void print_lines(std::string_view heading, std::vector<std::string> const
   if (lines.empty()) std::printf("    nothing\n");
 }
 
-/// The functors, the edges of the dependency graph, and those that only the scheduling graph has.
+/// Prints the functors, the edges of the dependency graph, and those that only the scheduling graph
+/// has.
 inline void print(trellis::DependencyGraph const& dependency,
                   trellis::SchedulingGraph const& scheduling) {
   std::vector<trellis::TaskRecord> nodes = scheduling.nodes();

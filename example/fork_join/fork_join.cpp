@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Fork and join, in the three ways of the guide ("Coming from Kokkos"). Each sums the squares of 0,
 // 1, ..., 399 in four pieces:
-//   1. the pieces are subviews of what the join reads: the accesses say it all
+//   1. the pieces are subviews of what the join reads, so the accesses are enough
 //   2. the pieces are parts of a task, which joins them with self.wait()
 //   3. the pieces share no data that Trellis knows: the join runs after(...) their futures
 #include <Trellis.hpp>

@@ -6,15 +6,15 @@
 #include <cstddef>
 #include <string>
 
-/// With this header a reader knows what is solved: du/dt = laplace(u) on the unit square (`Dim` =
-/// 2) or cube (3), u = 0 on the boundary, on `cells` unknowns along each direction with one ring of
+/// This header defines the problem: du/dt = laplace(u) on the unit square (`Dim` = 2) or cube (3),
+/// with u = 0 on the boundary. There are `cells` unknowns along each direction, with one ring of
 /// boundary values around them.
 namespace heat {
 
 using Space = Kokkos::DefaultExecutionSpace;
 
-/// True where a thread should walk a whole row of cells; false where each thread of a device takes
-/// one cell.
+/// True where a thread takes a whole row of cells; false where each thread of a device takes one
+/// cell.
 inline constexpr bool runs_on_host =
     Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, Space::memory_space>::accessible;
 
@@ -34,7 +34,8 @@ struct FieldOf<3> {
 template <int Dim>
 using Field = typename FieldOf<Dim>::type;
 
-/// A field that is not initialised: whoever writes it first decides where its pages lie.
+/// Returns a field that is not initialised. The thread that writes it first decides where its pages
+/// lie.
 inline Field<2> make_field(std::string const& label, int rows, int columns) {
   return Field<2>(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), rows + 2, columns + 2);
 }
@@ -61,7 +62,7 @@ struct Problem {
   [[nodiscard]] double final_time() const { return steps * time_step; }
 
   [[nodiscard]] int residuals() const { return residual_every == 0 ? 0 : steps / residual_every; }
-  /// Which residual this step computes, or -1. Steps count from 0.
+  /// Returns which residual this step computes, or -1. Steps count from 0.
   [[nodiscard]] int residual_of(int step) const {
     return residual_every != 0 && (step + 1) % residual_every == 0 ? step / residual_every : -1;
   }
@@ -97,8 +98,8 @@ Box<Dim> interior(Field<Dim> const& field) {
   return box;
 }
 
-/// The field before and after a step: a step reads one, writes the other, the next step the other
-/// way round.
+/// The field before and after a step: a step reads one and writes the other. The next step
+/// exchanges them.
 template <int Dim>
 struct DoubleBuffer {
   Field<Dim> even;

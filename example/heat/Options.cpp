@@ -15,16 +15,17 @@ namespace heat {
 namespace {
 
 // Small tiles and few steps in flight keep the front of steps that moves over the grid narrow, so
-// that a tile's next step finds it in cache; larger tiles and more steps mean fewer and freer
+// that a tile's next step finds it in cache. Larger tiles and more steps mean fewer and freer
 // tasks. Measured on two cores with 2 MiB of second-level cache each: half or twice of either costs
 // about a tenth.
 constexpr double bytes_of_a_tile = 512 * 1024;
 constexpr std::size_t steps_in_flight = 16;
 
-// Of a device: each is a kernel, which is to be large.
+// The slabs of a device: each is a kernel, which should be large.
 constexpr int slabs_on_device = 4;
 
-// Across the slowest direction: their rows are as long as rows can be, and halos lie in one piece.
+// Slabs are cut across the slowest direction: their rows are as long as possible, and halos are
+// contiguous.
 std::vector<int> slabs(int wanted, Options const& options) {
   std::vector<int> tiles(static_cast<std::size_t>(options.dimensions), 1);
   tiles[0] = std::min(wanted, options.cells);
@@ -81,7 +82,7 @@ void complete(Options& options) {
            std::to_string(options.cells) + " cells of the grid in one direction");
   }
 
-  if (options.in_flight == 0 && !options.on_device)  // (a cache has nothing to do with it there)
+  if (options.in_flight == 0 && !options.on_device)  // (there caches do not matter)
     options.in_flight = steps_in_flight * static_cast<std::size_t>(options.tile_count());
 
   double const limit = options.stable_time_step();

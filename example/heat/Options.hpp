@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-/// With this header a reader knows what can be asked of the program on its command line.
+/// This header has the options of the program's command line.
 namespace heat {
 
 struct Options {
@@ -29,9 +29,9 @@ struct Options {
   [[nodiscard]] double stable_time_step() const;  ///< the largest one
 };
 
-/// Reads the command line and fills in whatever was left out. Throws `std::runtime_error` when
-/// values do not go together; ends the program after `--help` and after a malformed command line,
-/// as CLI11 does. `on_device`: the kernels do not run on the host.
+/// Reads the command line and completes the options. Throws `std::runtime_error` when values
+/// contradict each other. Ends the program after `--help` and after a malformed command line, as
+/// CLI11 does. `on_device`: the kernels do not run on the host.
 [[nodiscard]] Options parse(int argc, char** argv, bool on_device);
 
 }  // namespace heat

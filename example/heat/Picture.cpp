@@ -18,7 +18,7 @@ namespace {
   throw std::runtime_error("cannot use '" + file.string() + "' as initial temperature: " + why);
 }
 
-// The next number of a PGM header or body; a '#' starts a comment that ends with its line.
+// Returns the next number of a PGM header or body. A '#' starts a comment that ends with its line.
 int next_number(std::istream& in, std::filesystem::path const& file, char const* what) {
   while ((in >> std::ws) && in.peek() == '#')
     in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
@@ -113,7 +113,7 @@ std::string big_endian(std::uint32_t number) {
           static_cast<char>(number >> 8), static_cast<char>(number)};
 }
 
-// The two checksums that a PNG carries, bit by bit: pictures are small.
+// The two checksums of a PNG, computed bit by bit, as pictures are small.
 std::uint32_t crc32(std::string_view bytes) {
   std::uint32_t crc = 0xffffffffU;
   for (char byte : bytes) {
@@ -137,7 +137,7 @@ std::string chunk(std::string_view type, std::string const& data) {
   return big_endian(static_cast<std::uint32_t>(data.size())) + body + big_endian(crc32(body));
 }
 
-// A zlib stream of uncompressed blocks.
+// Returns a zlib stream of uncompressed blocks.
 std::string stored(std::string const& bytes) {
   std::string stream = "\x78\x01";
   for (std::size_t at = 0; at < bytes.size();) {

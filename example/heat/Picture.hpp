@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <vector>
 
-/// With this header a reader can read a temperature from a file and write one as a coloured
-/// picture. No Kokkos in here.
+/// This header reads a temperature from a file and writes one as a coloured picture. It uses no
+/// Kokkos.
 namespace heat {
 
 /// A matrix of numbers; row 0 is the top row.
@@ -24,7 +24,8 @@ class Picture {
   [[nodiscard]] double operator()(int row, int column) const {
     return m_values[index(row, column)];
   }
-  /// Bilinear value at a place, both coordinates in [0, 1], from the top and from the left.
+  /// Returns the bilinear value at a place, both coordinates in [0, 1], from the top and from the
+  /// left.
   [[nodiscard]] double at(double down, double right) const;
 
  private:
@@ -38,12 +39,12 @@ class Picture {
 };
 
 /// Reads a PGM image (P2 or P5, grey values scaled to [0, 1]) or a text file with one line of
-/// numbers per row (taken as they are). Throws `std::runtime_error` that names the file and what is
-/// wrong with it.
+/// numbers per row (taken as they are). Throws `std::runtime_error` that names the file and its
+/// error.
 [[nodiscard]] Picture read_picture(std::filesystem::path const& file);
 
-/// Writes a PNG: smallest value dark violet, largest yellow, in equal steps to the eye. Throws
-/// `std::runtime_error` when it cannot be written.
+/// Writes a PNG: smallest value dark violet, largest yellow, in perceptually equal steps. Throws
+/// `std::runtime_error` when it cannot write.
 void write_png(std::filesystem::path const& file, Picture const& picture);
 
 }  // namespace heat

@@ -4,8 +4,8 @@
 
 #include "Stencil.hpp"
 
-/// With this header a reader has the yardstick: bulk-synchronous Kokkos, one kernel per step over
-/// the whole grid.
+/// This header has the reference solver: bulk-synchronous Kokkos, one kernel per step over the
+/// whole grid.
 namespace heat {
 
 /// Takes all steps on every thread of the default instance and returns the sums of squared changes,

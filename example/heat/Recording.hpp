@@ -4,10 +4,10 @@
 
 #include <Trellis_Recorded.hpp>
 
-/// With this header a reader can see in a recorded run how far steps overlapped.
+/// This header measures in a recorded run how far steps overlapped.
 namespace heat {
 
-/// Most steps (labels "step ...") that had begun and not ended at one moment.
+/// Returns the most steps (labels "step ...") that had begun and not ended at one moment.
 [[nodiscard]] int steps_under_way(trellis::Graph const& graph);
 
 }  // namespace heat

@@ -65,7 +65,7 @@ void print(Options const& options, Findings const& found) {
   line("steps under way at once", std::to_string(found.steps_under_way));
 
   std::printf("\nTime, median of %s\n", plural(options.repetitions, "repetition").c_str());
-  // (Of a device they say nothing.)
+  // (They mean nothing for a device.)
   auto const threads = [&](int count) {
     return options.on_device ? std::string() : ", " + plural(count, "thread");
   };

@@ -9,7 +9,7 @@
 
 #include "Options.hpp"
 
-/// With this header a reader knows what the program finds out, and how it is told.
+/// This header has the program's findings and the functions that report them.
 namespace heat {
 
 /// One value of the residual, the root mean square of du/dt, by both solvers. They add in different
@@ -41,12 +41,12 @@ struct Findings {
       const;  ///< median over the repetitions of Trellis's time by plain Kokkos's
 };
 
-/// Largest relative difference between the two solvers' residuals.
+/// Returns the largest relative difference between the two solvers' residuals.
 [[nodiscard]] double residual_difference(Findings const& found);
 
 void print(Options const& options, Findings const& found);
 
-/// Writes `summary.json`. Throws `std::runtime_error` when it cannot be written.
+/// Writes `summary.json`. Throws `std::runtime_error` when it cannot write.
 void write_summary(Options const& options, Findings const& found);
 
 }  // namespace heat

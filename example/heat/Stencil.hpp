@@ -6,11 +6,11 @@
 
 #include "Grid.hpp"
 
-/// With this header a reader has one explicit step on a box of cells, as a functor for any Kokkos
-/// policy. Both solvers run the very same functor, so their fields agree in every bit.
+/// This header has one explicit step on a box of cells, as a functor for any Kokkos policy. Both
+/// solvers run the same functor, so their fields agree in every bit.
 namespace heat {
 
-/// The new value of a cell from the sum of its 2 * Dim neighbours.
+/// Returns the new value of a cell from the sum of its 2 * Dim neighbours.
 template <int Dim>
 KOKKOS_FORCEINLINE_FUNCTION double stepped(double centre, double neighbours, double ratio) {
   return centre + ratio * (neighbours - 2 * Dim * centre);
@@ -35,9 +35,9 @@ struct RowStep {
     }
   }
 
-  /// The same, and adds the squares of what changed. The row is still in the first-level cache for
-  /// the second loop; several partial sums, so that it vectorises although the order of a sum
-  /// matters.
+  /// Takes the step, and adds the squares of the changes. The row is still in the first-level cache
+  /// for the second loop. It has several partial sums, so that it vectorises although the order of
+  /// a sum matters.
   KOKKOS_FUNCTION void operator()(int row, double& sum) const {
     (*this)(row);
     Pointers const at = pointers(row);
@@ -58,7 +58,7 @@ struct RowStep {
   }
 
  private:
-  // Where the row's first cell and its neighbours are; front and back only in three dimensions.
+  // Pointers to the row's first cell and its neighbours; front and back only in three dimensions.
   struct Pointers {
     double const *centre, *north, *south, *front, *back;
     double* out;
@@ -123,7 +123,7 @@ struct CellStep<3> {
 template <int Dim>
 using Step = std::conditional_t<runs_on_host, RowStep<Dim>, CellStep<Dim>>;
 
-/// The iteration space of `Step` over a box, as suits the backend.
+/// The iteration space of `Step` over a box, for the backend.
 template <int Dim>
 auto policy_over(Box<Dim> const& box) {
   if constexpr (runs_on_host) {

@@ -7,8 +7,8 @@
 #include "Grid.hpp"
 #include "Picture.hpp"
 
-/// With this header a reader can set, copy and compare temperatures. All of it is plain Kokkos on
-/// the default instance.
+/// This header sets, copies and compares temperatures. All of it is plain Kokkos on the default
+/// instance.
 namespace heat {
 
 /// All values of a field in memory order, boundary ring included.
@@ -34,7 +34,7 @@ struct SineMode {
     Kokkos::deep_copy(sines, host);
   }
 
-  /// The value at a position in memory order.
+  /// Returns the value at a position in memory order.
   KOKKOS_FUNCTION double operator()(Kokkos::DefaultExecutionSpace::size_type position) const {
     auto const pitch = sines.extent(0);
     double value = amplitude;
@@ -52,7 +52,7 @@ void fill(Field<Dim> const& field, SineMode<Dim> const& mode) {
   Space().fence("heat: initial temperature");
 }
 
-/// Spreads a picture over the square, bilinearly; in three dimensions it fades to both ends of the
+/// Spreads a picture over the square, bilinearly. In three dimensions it fades to both ends of the
 /// first direction as sin(pi x).
 template <int Dim>
 void fill(Field<Dim> const& field, Picture const& picture) {
@@ -71,8 +71,8 @@ void fill(Field<Dim> const& field, Picture const& picture) {
   Kokkos::deep_copy(field, host);
 }
 
-/// Starts over: both buffers get the initial temperature, each page touched by the thread that
-/// steps it in the plain solver.
+/// Starts again: both buffers get the initial temperature. The thread that steps a page in the
+/// plain solver touches that page.
 template <int Dim>
 void reset(DoubleBuffer<Dim> const& u, Field<Dim> const& initial) {
   Flat const even = flat<Dim>(u.even), odd = flat<Dim>(u.odd), from = flat<Dim>(initial);
@@ -92,7 +92,7 @@ double max_difference(Field<Dim> const& a, Field<Dim> const& b) {
       "max difference", Kokkos::RangePolicy<Space>(0, left.size()),
       KOKKOS_LAMBDA(Space::size_type const p, double& largest) {
         double const difference = Kokkos::abs(left(p) - right(p));
-        // Written so that a NaN on one side only counts as infinitely far.
+        // This form makes a NaN on one side only count as infinitely far.
         if (!(difference <= largest))
           largest = difference >= 0 ? difference : Kokkos::Experimental::infinity_v<double>;
       },
@@ -115,8 +115,8 @@ double max_error(Field<Dim> const& field, SineMode<Dim> const& exact) {
   return result;
 }
 
-/// The square, or the middle plane of the cube, as a picture of at most `largest` pixels along each
-/// side; row 0 on top.
+/// Returns the square, or the middle plane of the cube, as a picture of at most `largest` pixels
+/// along each side; row 0 on top.
 template <int Dim>
 Picture picture_of(Field<Dim> const& field, int largest) {
   int const cells = static_cast<int>(field.extent(0)) - 2;

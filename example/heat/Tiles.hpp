@@ -9,11 +9,12 @@
 
 #include "Grid.hpp"
 
-/// With this header a reader can cut a grid into tiles and has their cells, and the cells around
-/// them, as subviews.
+/// This header cuts a grid into tiles, and returns their cells, and the cells around them, as
+/// subviews.
 namespace heat {
 
-/// Cuts a box into boxes as equal as can be, so many along each direction, last direction fastest.
+/// Cuts a box into boxes of equal size as far as possible, so many along each direction, last
+/// direction fastest.
 template <int Dim>
 std::vector<Box<Dim>> cut(Box<Dim> const& whole, std::vector<int> const& tiles) {
   std::vector<Box<Dim>> boxes(1, whole);
@@ -34,7 +35,7 @@ std::vector<Box<Dim>> cut(Box<Dim> const& whole, std::vector<int> const& tiles) 
   return boxes;
 }
 
-/// The cells of a box, as a subview.
+/// Returns the cells of a box, as a subview.
 template <int Dim>
 auto cells_of(Field<Dim> const& field, Box<Dim> const& box) {
   auto const along = [&](int k) { return std::pair(box.begin[k], box.end[k]); };
@@ -44,7 +45,7 @@ auto cells_of(Field<Dim> const& field, Box<Dim> const& box) {
     return Kokkos::subview(field, along(0), along(1), along(2));
 }
 
-/// The layer of cells just outside of a box, before its beginning or behind its end.
+/// Returns the layer of cells just outside of a box, before its beginning or behind its end.
 template <int Dim>
 auto halo_before(Field<Dim> const& field, Box<Dim> box, int direction) {
   box.end[direction] = box.begin[direction];

@@ -9,13 +9,13 @@
 #include "Stencil.hpp"
 #include "Tiles.hpp"
 
-/// With this header a reader has the solver as annotated tasks: a plain loop over steps and tiles.
-/// Nothing in it says what may overlap; a tile's next step runs as soon as the tiles around it are
-/// there, often while its cells are still in cache.
+/// This header has the solver as annotated tasks: a plain loop over steps and tiles. Nothing in it
+/// specifies what may overlap. A tile's next step runs as soon as the tiles around it are complete,
+/// often while its cells are still in cache.
 namespace heat {
 
-/// What a step of this tile touches: its own cells and the layer around them before, its own cells
-/// after; no corners. Besides, the task has the properties that are given.
+/// Returns what a step of this tile touches: its own cells and the layer around them before, its
+/// own cells after; no corners. The task also has the given properties.
 template <int Dim, class... Properties>
 auto tile_policy(trellis::TaskGraph& graph, Field<Dim> const& before, Field<Dim> const& after,
                  Box<Dim> const& box, Properties const&... properties) {

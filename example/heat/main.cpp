@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The heat equation, solved twice: by bulk-synchronous Kokkos and by Trellis, from the same
-// functor. `heat --help` tells what can be set.
+// functor. `heat --help` lists the options.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -51,7 +51,7 @@ Findings run(Options const& options) {
   Problem const problem{options.cells, options.steps, options.residual_every, options.time_step};
   example::Progress progress(2 * options.repetitions + 3);
 
-  // What can go wrong with files should go wrong now.
+  // Errors with files should occur now.
   std::error_code error;
   std::filesystem::create_directories(options.output, error);
   if (error)
@@ -113,7 +113,7 @@ Findings run(Options const& options) {
   progress.next("picture");
   write_png(options.output / "field.png", picture_of<Dim>(u.before(problem.steps), 512));
 
-  // Time stamps and the graphs cost, so they come from a run of their own.
+  // Time stamps and the graphs cost time, so they come from a run of their own.
   progress.next("recorded run");
   Problem recorded = problem;
   recorded.steps = std::min(problem.steps, std::max(1, most_recorded_tasks / options.tile_count()));

@@ -10,11 +10,11 @@
 #include "Change.hpp"
 #include "Part.hpp"
 
-/// With this header a reader has the yardstick, bulk-synchronous and by hand: one kernel over all
-/// cells of the rank, then its halo, then the next step. No Trellis in here but the communicator.
+/// This header has the reference solver, bulk-synchronous and by hand: one kernel over all cells of
+/// the rank, then its halo, then the next step. It uses no Trellis but the communicator.
 namespace heat::ranks {
 
-/// Brings the edges of a rank to its neighbours, and theirs into its halo.
+/// Sends the edges of a rank to its neighbours, and receives theirs into its halo.
 class HaloExchange {
  public:
   explicit HaloExchange(Part const& part) : m_part(part) {
@@ -78,7 +78,7 @@ class HaloExchange {
     Line out, in;
     decltype(Kokkos::create_mirror_view(Line())) out_host, in_host;
   };
-  // A row is one piece of memory; a device's goes by way of the host.
+  // A row is contiguous; a row of a device goes through the host.
   static bool goes_as_it_is(Side side) { return runs_on_host && (side == north || side == south); }
 
   Part const& m_part;

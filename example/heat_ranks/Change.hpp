@@ -4,11 +4,11 @@
 
 #include "../heat/Stencil.hpp"
 
-/// With this header a reader has the residual: the largest change of a cell in a step. Other than a
-/// sum, a maximum has the same bits in whatever order, tiles and ranks it is taken.
+/// This header has the residual: the largest change of a cell in a step. Unlike a sum, a maximum
+/// has the same bits for any order, tiles and ranks.
 namespace heat::ranks {
 
-/// Of a step that has been taken.
+/// Computes the largest change of a step that has been taken.
 struct LargestChange {
   Field<2> before;
   Field<2> after;

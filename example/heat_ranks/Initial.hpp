@@ -11,8 +11,8 @@
 #include "Options.hpp"
 #include "Part.hpp"
 
-/// With this header a reader has temperatures of the whole plate, by cell, so that each rank can
-/// have those of its part.
+/// This header has temperatures of the whole plate, by cell, so that each rank can compute those of
+/// its part.
 namespace heat::ranks {
 
 /// The slowest mode, sin(pi x / height) sin(pi y / width), or a picture that is spread over the
@@ -39,7 +39,7 @@ class Initial {
     return m_sines[0][static_cast<std::size_t>(row)] * m_sines[1][static_cast<std::size_t>(column)];
   }
 
-  /// By which the slowest mode has decayed; nothing is known of a picture.
+  /// Returns the factor by which the slowest mode has decayed; nothing is known of a picture.
   [[nodiscard]] std::optional<double> decay(double time) const {
     if (m_picture) return {};
     double const width = (m_cells[1] + 1) * m_spacing;
@@ -64,7 +64,7 @@ void for_cells(Part const& part, Field<2> const& field, F&& f) {
       f(i, j, host(i - box.begin[0] + 1, j - box.begin[1] + 1));
 }
 
-/// The initial temperature of this rank's cells and of those around them.
+/// Returns the initial temperature of this rank's cells and of those around them.
 inline Field<2> initial_field(Part const& part, Initial const& initial) {
   Field<2> const field = part.make_field("initial");
   auto const host = Kokkos::create_mirror_view(field);

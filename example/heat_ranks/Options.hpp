@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-/// With this header a reader knows what can be asked of the program on its command line.
+/// This header has the options of the program's command line.
 namespace heat::ranks {
 
 struct Options {
@@ -26,18 +26,18 @@ struct Options {
   std::filesystem::path input;  ///< empty: the sine mode
   std::filesystem::path output = "out/heat_ranks";
 
-  /// Along the rows; lengths are in units of the plate's height.
+  /// Returns the spacing along the rows; lengths are in units of the plate's height.
   [[nodiscard]] double spacing() const { return 1.0 / (cells[0] + 1); }
   [[nodiscard]] double stable_time_step() const { return spacing() * spacing() / 4; }
   [[nodiscard]] bool verifies() const;
 };
 
-/// Reads the command line, the same on all ranks; `prints`: on this rank CLI11 says what it has to
-/// say. Throws `example::Ended`.
+/// Reads the command line, the same on all ranks. `prints`: CLI11 prints its messages on this rank.
+/// Throws `example::Ended`.
 [[nodiscard]] Options parse(int argc, char** argv, bool prints);
 
-/// Fills in what was left out, and asks MPI for the process grid. Throws `std::runtime_error` when
-/// values do not go together, or some rank would have no cells.
+/// Completes the options, and asks MPI for the process grid. Throws `std::runtime_error` when
+/// values contradict each other, or some rank would have no cells.
 void complete(Options& options, int ranks);
 
 }  // namespace heat::ranks

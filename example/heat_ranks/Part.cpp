@@ -19,7 +19,7 @@ Part cut_plate(MPI_Comm comm, std::vector<int> const& cells, std::vector<int> co
   part.cells = cells;
   part.processes = processes;
   part.boxes = cut<2>({{1, 1}, {cells[0] + 1, cells[1] + 1}}, processes);
-  // In the order of `cut`, the last direction fastest, as MPI numbers the ranks of a grid.
+  // The order is that of `cut`, the last direction fastest, as MPI numbers the ranks of a grid.
   int const periodic[] = {0, 0};
   MPI_Comm grid = MPI_COMM_NULL;
   MPI_Cart_create(comm, 2, processes.data(), periodic, 0, &grid);
@@ -32,7 +32,7 @@ Part cut_plate(MPI_Comm comm, std::vector<int> const& cells, std::vector<int> co
 
 namespace {
 
-// As in example/heat: small tiles keep the front of steps that moves over the plate in cache.
+// As in example/heat, small tiles keep the front of steps that moves over the plate in cache.
 // Columns are cut only where there are neighbours, once for each of them, so that some tiles have
 // none: longer rows are quicker.
 std::vector<int> default_tiles(Part const& part, int workers) {

@@ -14,12 +14,11 @@
 
 #include "../heat/Grid.hpp"
 
-/// With this header a reader knows which part of the plate a rank has, and what it tells its
-/// neighbours.
+/// This header describes which part of the plate a rank has, and what it sends to its neighbours.
 ///
 /// The ranks form a grid of rows and columns. Each has a box of the plate's cells, as a field of
-/// its own with a ring of cells around them: the halo, which has the outermost cells of up to four
-/// neighbours, or the plate's boundary. (The stencil needs no corners.)
+/// its own with a ring of cells around them. This ring is the halo. It has the outermost cells of
+/// up to four neighbours, or the plate's boundary. (The stencil needs no corners.)
 namespace heat::ranks {
 
 enum Side : int { north, south, west, east };
@@ -40,18 +39,18 @@ struct Part {
 
   [[nodiscard]] Box<2> const& box() const { return boxes[static_cast<std::size_t>(comm.rank())]; }
   [[nodiscard]] bool has(Side side) const { return neighbours[side] != MPI_PROC_NULL; }
-  /// A field for the cells of this rank. Not initialised.
+  /// Returns a field for the cells of this rank. It is not initialised.
   [[nodiscard]] Field<2> make_field(std::string const& label) const {
     return heat::make_field(label, box().length(0), box().length(1));
   }
 };
 
-/// Into as many parts as there are ranks, each of them with cells. Collective.
+/// Cuts the plate into as many parts as there are ranks, each of them with cells. Collective.
 [[nodiscard]] Part cut_plate(MPI_Comm comm, std::vector<int> const& cells,
                              std::vector<int> const& processes);
 
 /// Calls `f(edge, halo)` with the outermost cells on a side, which the neighbour gets, and those
-/// beyond them, which are the neighbour's. Rows are one piece of memory, columns are not.
+/// beyond them, which are the neighbour's. Rows are contiguous, columns are not.
 template <class F>
 void with_side(Field<2> const& u, Side side, F&& f) {
   using Kokkos::subview;
@@ -69,14 +68,14 @@ void with_side(Field<2> const& u, Side side, F&& f) {
   }
 }
 
-/// The tag of a message of this step that travels in this direction. Steps in turns have tags of
-/// their own, so that in a plan of two steps each message has a channel of its own.
+/// Returns the tag of a message of this step that travels in this direction. Alternating steps have
+/// tags of their own, so that in a plan of two steps each message has a channel of its own.
 [[nodiscard]] inline int tag_of(Side direction, int step) {
   return direction + 4 * (step % 2);
 }
 
 /// A rank's cells in tiles. Those of the border produce what the neighbours wait for, and wait for
-/// what comes from there; those inside know of no neighbour.
+/// messages from there. Those inside have no neighbour.
 struct Tiles {
   std::vector<int> counts;  ///< along each direction
   std::vector<Box<2>> border;
@@ -84,8 +83,8 @@ struct Tiles {
   [[nodiscard]] int count() const { return counts[0] * counts[1]; }
 };
 
-/// `counts` may be empty: then tiles fit a cache, and some lie inside. Throws `std::runtime_error`
-/// when a rank has fewer cells than tiles in a direction.
+/// Cuts a part into tiles. `counts` may be empty: then tiles fit a cache, and some lie inside.
+/// Throws `std::runtime_error` when a rank has fewer cells than tiles in a direction.
 [[nodiscard]] Tiles cut_part(Part const& part, std::vector<int> counts, int workers);
 
 }  // namespace heat::ranks

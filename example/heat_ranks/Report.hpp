@@ -10,10 +10,10 @@
 #include "../shared/Communication.hpp"
 #include "Options.hpp"
 
-/// With this header a reader knows what the program finds out, and how it is told. Rank 0 tells it.
+/// This header has the program's findings and the functions that report them. Rank 0 reports.
 namespace heat::ranks {
 
-/// Of one rank: in the recorded run, and of the bulk-synchronous version.
+/// Findings of one rank: in the recorded run, and of the bulk-synchronous version.
 struct RankFindings {
   example::Communication tasks;
   double bulk_seconds = 0;                ///< of its last run on this rank
@@ -41,13 +41,13 @@ struct Findings {
 
   /// Median over the repetitions of the tasks' time by the bulk-synchronous one.
   [[nodiscard]] double ratio() const;
-  /// Of all ranks.
+  /// Returns the communication of all ranks.
   [[nodiscard]] example::Communication communication() const;
 };
 
 void print(Options const& options, Findings const& found);
 
-/// Writes `summary.json`. Throws `std::runtime_error` when it cannot be written.
+/// Writes `summary.json`. Throws `std::runtime_error` when it cannot write.
 void write_summary(Options const& options, Findings const& found);
 
 }  // namespace heat::ranks

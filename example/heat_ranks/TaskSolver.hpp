@@ -13,23 +13,23 @@
 #include "Change.hpp"
 #include "Part.hpp"
 
-/// With this header a reader has the solver as tasks: steps of tiles, and messages. Nothing in it
-/// waits for a message, or says what may run meanwhile. A border tile reads the halo, so its step
-/// comes after the message that brings that; an inner tile does not, so it runs when it likes.
+/// This header has the solver as tasks: steps of tiles, and messages. Nothing in it waits for a
+/// message, or specifies what may run meanwhile. A border tile reads the halo, so its step comes
+/// after the message that brings it. An inner tile does not, so it runs at any time.
 namespace heat::ranks {
 
-/// What happens first of what could. A message that is ready starts at once: it takes microseconds,
-/// and a neighbour waits for it. Then border tiles, as messages wait for them: a step of the whole
-/// plate takes at least as long as a halo and a border tile one after the other, step by step, and
-/// inner tiles fill the time in which a halo is under way. The other way round they would be done
-/// when the halo sets out, and nothing would be left to do meanwhile.
+/// The order of tasks that could run. A message that is ready starts at once: it takes
+/// microseconds, and a neighbour waits for it. Then come border tiles, as messages wait for them. A
+/// step of the whole plate takes at least as long as a halo and a border tile one after the other,
+/// step by step. Inner tiles fill the time in which a halo is in flight. In the opposite order they
+/// would be complete when the halo starts, and no work would be left meanwhile.
 inline constexpr trellis::priority messages_first(2);
 inline constexpr trellis::priority border_first(1);
 inline constexpr trellis::priority inner_last(0);
 
 class TaskSolver {
  public:
-  /// (Public, as kernels of a device are to see it.)
+  /// (It is public, as kernels of a device need to see it.)
   struct LargestOf {
     Kokkos::View<double const*, Space> values;
     KOKKOS_FUNCTION void operator()(int k, double& largest) const {
@@ -37,7 +37,7 @@ class TaskSolver {
     }
   };
 
-  /// All of these must outlive it. `by_plan`: two steps are recorded here, and replayed.
+  /// All arguments must outlive the solver. `by_plan`: two steps are recorded here, and replayed.
   TaskSolver(trellis::TaskGraph& graph, Part const& part, Problem const& problem,
              Tiles const& tiles, DoubleBuffer<2> const& u, bool by_plan)
       : m_graph(graph),
@@ -79,9 +79,9 @@ class TaskSolver {
     }
   }
 
-  /// To what comes behind it a replay is one task. So the steps are replayed from one check to the
-  /// next, and the change is taken by tasks of its own: the next replay waits for those that read
-  /// the fields, and not for what the ranks say to each other.
+  /// To later tasks a replay is one task. So the steps are replayed from one check to the next, and
+  /// tasks of their own compute the change. The next replay waits for those that read the fields,
+  /// and not for the communication between the ranks.
   void replay(int steps) {
     int const at_once = m_problem.residual_every == 0 ? steps : m_problem.residual_every;
     for (int done = 0; done < steps;) {
@@ -96,10 +96,11 @@ class TaskSolver {
     }
   }
 
-  /// `name`: of the step. With a check its tasks say how much has changed, too.
+  /// Takes a step with this name. With a check its tasks also compute how much has changed.
   void take_step(int step, std::string const& name, int check) {
     Field<2> const &before = m_u.before(step), &after = m_u.after(step);
-    // The halo of `after` was read two steps ago, so this receive is there before its message is.
+    // The halo of `after` was read two steps ago, so this receive is posted before its message
+    // comes.
     for (Side const side : all_sides)
       if (m_part.has(side)) receive(side, step, name, after);
     int t = 0;
@@ -144,7 +145,7 @@ class TaskSolver {
                                Largest(Kokkos::subview(m_partial, check, t)));
   }
 
-  /// Of the step before this check, of which both fields are still there.
+  /// Computes the change of the step before this check, of which both fields still exist.
   void look(Box<2> const& tile, int check, int t) {
     int const step = (check + 1) * m_problem.residual_every - 1;
     Field<2> const &before = m_u.before(step), &after = m_u.after(step);
@@ -156,8 +157,8 @@ class TaskSolver {
         LargestChange{before, after, tile}, Largest(Kokkos::subview(m_partial, check, t)));
   }
 
-  /// The largest change of all tiles, and of all ranks. Each check has memory of its own, and
-  /// nobody asks for it before the end, so no step waits for it.
+  /// Computes the largest change of all tiles, and of all ranks. Each check has memory of its own,
+  /// and the program reads it only at the end, so no step waits for it.
   void compare(int check) {
     auto const of_tiles = Kokkos::subview(m_partial, check, Kokkos::ALL);
     auto const change = Kokkos::subview(m_changes, check);

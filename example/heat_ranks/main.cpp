@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The heat equation over ranks, solved twice: bulk-synchronously with MPI by hand, and by tasks
-// that compute and tasks that communicate, from the same functor. `heat_ranks --help` tells what
-// can be set.
+// that compute and tasks that communicate, from the same functor. `heat_ranks --help` lists the
+// options.
 //
 // Look at: TaskSolver.hpp beside BulkSolver.hpp.
 #include <mpi.h>
@@ -55,7 +55,7 @@ trellis::TaskGraphOptions graph_options(Options const& options, Tiles const& til
   return result;
 }
 
-/// The largest of all ranks, from when all have begun.
+/// Returns the largest time of all ranks, from when all have begun.
 template <class Solve>
 double seconds_of(MPI_Comm comm, Solve const& solve) {
   Space().fence("heat_ranks: before reading the clock");
@@ -66,7 +66,7 @@ double seconds_of(MPI_Comm comm, Solve const& solve) {
   return largest_of(comm, timer.seconds());
 }
 
-/// By the labels that TaskSolver gives.
+/// True for the labels that TaskSolver gives to steps.
 bool takes_a_step(std::string_view label) {
   return label.starts_with("step ") || label == "change";
 }
@@ -78,8 +78,8 @@ bool same_bits(Field<2> const& a, Field<2> const& b) {
          std::memcmp(left.data(), right.data(), left.size() * sizeof(double)) == 0;
 }
 
-/// Rank 0 gets all cells, one rank's behind the other's, and computes them by itself. On other
-/// ranks the answer does not count. Collective.
+/// Rank 0 collects all cells, one rank after the other, and computes them by itself. On other ranks
+/// the answer does not count. Collective.
 bool is_that_of_one_rank(trellis::TaskGraph& graph, Options const& options, Part const& part,
                          Problem const& problem, Initial const& initial, Field<2> const& field,
                          std::vector<double> const& changes) {
@@ -111,7 +111,8 @@ bool is_that_of_one_rank(trellis::TaskGraph& graph, Options const& options, Part
   return same;
 }
 
-/// At most 512 pixels along each side, each the cell in its middle. Collective; of rank 0.
+/// Returns a picture of at most 512 pixels along each side, each the cell in its middle. The result
+/// is on rank 0. Collective.
 Picture picture_of(Part const& part, Field<2> const& field) {
   constexpr int largest = 512;
   int const rows = std::min(part.cells[0], largest), columns = std::min(part.cells[1], largest);
@@ -129,7 +130,7 @@ Picture picture_of(Part const& part, Field<2> const& field) {
       if (i >= box.begin[0] && i < box.end[0] && j >= box.begin[1] && j < box.end[1])
         *pixel = host(i - box.begin[0] + 1, j - box.begin[1] + 1);
     }
-  // Each pixel is one rank's; the others have nothing to add to it.
+  // Each pixel belongs to one rank; the others add nothing to it.
   MPI_Reduce(mine.data(), all.data(), rows * columns, MPI_DOUBLE, MPI_SUM, 0, part.comm.comm());
   Picture picture(rows, columns);
   for (int k = 0; k < rows; ++k)
@@ -141,7 +142,7 @@ Picture picture_of(Part const& part, Field<2> const& field) {
 Findings run(Options const& options, MPI_Comm world) {
   Problem const problem{options.cells[0], options.steps, options.check_every, options.time_step};
 
-  // What can go wrong with options and files should go wrong now.
+  // Errors with options and files should occur now.
   std::optional<Initial> initial;
   together(world, [&] {
     initial.emplace(options);
@@ -178,7 +179,7 @@ Findings run(Options const& options, MPI_Comm world) {
   found.threads_bulk = Space().concurrency();
   found.threads_tasks = graph.workers() * options.threads_per_worker;
 
-  // Steps that do not count: the first ones pay for threads, pages and connections.
+  // These steps do not count: the first ones pay for threads, pages and connections.
   int const warm_up = std::min(problem.steps, 4);
   reset<2>(u, from);
   solve_bulk(part, problem, warm_up, u);
@@ -220,7 +221,7 @@ Findings run(Options const& options, MPI_Comm world) {
   }
   Picture const picture = picture_of(part, result);
 
-  // Time stamps cost, so they come from a run of their own.
+  // Time stamps cost time, so they come from a run of their own.
   progress.next("recorded run");
   int const tasks_of_a_step = tiles.count() + 16;
   int recorded = std::min(problem.steps, std::max(2, most_recorded_tasks / tasks_of_a_step));

@@ -20,7 +20,7 @@ int edge_between(int a, int b) {
   throw std::logic_error("no edge between these corners");
 }
 
-/// From each edge that the surface crosses to the next one around it; -1: it does not.
+/// Returns for each edge that the surface crosses the next one around it; -1: it does not cross.
 std::array<int, 12> follow(int inside) {
   std::array<int, 12> next;
   next.fill(-1);

@@ -4,9 +4,9 @@
 
 #include <Kokkos_Core.hpp>
 
-/// With this header a cell knows its triangles: marching cubes. The corners of a cell are numbered
-/// as the points of a cell of a `UniformGrid` are; a corner is inside where the value is larger than
-/// the level, and a case is the set of corners inside.
+/// This header has the triangles of a cell: marching cubes. The corners of a cell are numbered as
+/// the points of a cell of a `UniformGrid`. A corner is inside where the value is larger than the
+/// level. A case is the set of corners inside.
 namespace isosurface {
 
 /// The ends of an edge: 0 to 3 around the bottom, 4 to 7 around the top, 8 to 11 upwards.
@@ -27,16 +27,15 @@ KOKKOS_INLINE_FUNCTION int case_of(Values const& at, double level) {
 constexpr int cases = 256;
 constexpr int most_triangles = 8;  // no case has more
 
-/// How many triangles each case has, and the edges that their corners lie on.
+/// The number of triangles of each case, and the edges that their corners lie on.
 struct Cases {
   Kokkos::View<int*> counts{"triangles of each case", cases};
   Kokkos::View<signed char * [3 * most_triangles]> edges{"edges of each case", cases};
 };
 
-/// Follows the surface from face to face: on each face of the cell it goes in where the corners
-/// come inside, and out where they go outside, as one sees it from there. Two cells see the same on
-/// the face that they share, so the surface has no holes. Throws `std::logic_error` if that were
-/// wrong.
+/// Follows the surface from face to face. On each face of the cell it enters where the corners come
+/// inside, and leaves where they go outside, as seen from there. Two cells see the same on the face
+/// that they share, so the surface has no holes. Throws `std::logic_error` if that were wrong.
 [[nodiscard]] Cases make_cases();
 
 }  // namespace isosurface

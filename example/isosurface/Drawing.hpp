@@ -8,19 +8,19 @@
 
 #include "../heat/Picture.hpp"
 
-/// With this header a surface becomes a picture.
+/// This header makes a picture of a surface.
 namespace isosurface {
 
 using HostPoints = Kokkos::View<double* [3], Kokkos::LayoutRight, Kokkos::HostSpace>;
 using HostTriangles = Kokkos::View<std::int64_t* [3], Kokkos::LayoutRight, Kokkos::HostSpace>;
 using HostShades = Kokkos::View<double*, Kokkos::HostSpace>;
 
-/// As seen along the third direction, nearer triangles in front, the unit square as `side` x `side`
-/// pixels.
+/// Draws the surface as seen along the third direction, nearer triangles in front, the unit square
+/// as `side` x `side` pixels.
 [[nodiscard]] heat::Picture draw(HostPoints const& points, HostTriangles const& triangles,
                                  HostShades const& shades, int side);
 
-/// Is each edge of a triangle the edge of exactly one other, which runs the other way?
+/// True if each edge of a triangle is the edge of exactly one other, which runs the other way.
 [[nodiscard]] bool is_closed(HostTriangles const& triangles);
 
 }  // namespace isosurface

@@ -11,13 +11,13 @@
 #include "Cases.hpp"
 #include "Surface.hpp"
 
-/// With this header a reader sees the same triangles by Kokkos alone. The host has to know how many
-/// there are before it can make room for them, so it waits in each step.
+/// This header computes the same triangles by Kokkos alone. The host has to know how many there are
+/// before it can allocate them, so it waits in each step.
 namespace isosurface {
 
 using Triangles = Kokkos::View<trellis::InterpolatedPoint* [3]>;
 
-/// The values at the corners of a cell, as `case_of` looks at them.
+/// The values at the corners of a cell, as `case_of` reads them.
 struct Corners {
   Field values;
   std::int64_t row, plane, first;
@@ -37,7 +37,7 @@ struct PlainStep {
       : values("values", points), counts("counts", cells), begin("begin", cells) {}
 };
 
-/// Returns when the step is over. `cells`: in each direction.
+/// Returns when the step is complete. `cells` is the number in each direction.
 inline std::int64_t run_plain(std::int64_t cells, Cases const& all, Scene const& scene,
                               PlainStep& step) {
   using Space = Kokkos::DefaultExecutionSpace;

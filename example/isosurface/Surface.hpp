@@ -12,14 +12,14 @@
 
 #include "Cases.hpp"
 
-/// With this header a reader knows the worklets that make an isosurface.
+/// This header has the worklets that make an isosurface.
 namespace isosurface {
 
 using Field = Kokkos::View<double*>;
 using Counts = Kokkos::View<int*>;
 constexpr int balls = 5;
 
-/// Balls that move; each adds to the field what falls off with the distance from it.
+/// Balls that move. Each adds a term to the field that falls off with the distance from it.
 class Scene {
  public:
   explicit Scene(double time) {
@@ -43,7 +43,7 @@ class Scene {
 };
 constexpr double level = 95;
 
-/// A point of an edge, from the values at its ends.
+/// Returns the place of a point on an edge, from the values at its ends.
 KOKKOS_INLINE_FUNCTION double weight_between(double at_first, double at_second) {
   return (level - at_first) / (at_second - at_first);
 }
@@ -57,7 +57,7 @@ struct Sample : trellis::MapPoints {
   }
 };
 
-/// How many triangles a cell has. `Whole`: the number for each case.
+/// Returns how many triangles a cell has. `Whole` has the number for each case.
 struct Count : trellis::MapCells {
   using ControlSignature = void(Topology, Field(Point), Whole, Field(Out));
   using ExecutionSignature = _4(_2, _3);
@@ -82,8 +82,8 @@ struct Contour : trellis::InterpolateCells {
   }
 };
 
-/// How bright a triangle is in a light from above, left and front, and how much volume lies between
-/// it and the origin.
+/// Returns how bright a triangle is in a light from above, left and front, and how much volume lies
+/// between it and the origin.
 struct Shade : trellis::MapCells {
   using ControlSignature = void(Topology, Field(Point), Field(Out), Field(AtomicAdd));
   using ExecutionSignature = _3(_2, _4);
@@ -101,7 +101,7 @@ struct Shade : trellis::MapCells {
   }
 };
 
-/// What one step makes.
+/// The results of one step.
 struct Step {
   Field values;
   Counts counts;
@@ -111,7 +111,7 @@ struct Step {
   Kokkos::View<double> volume{"volume"};
 };
 
-/// Submits the tasks of one step; nobody waits. The volume goes to `volume`, on the host.
+/// Submits the tasks of one step, without a wait. The volume goes to `volume`, on the host.
 inline trellis::Future<std::int64_t> submit(trellis::TaskGraph& graph,
                                             trellis::UniformGrid<3> const& grid,
                                             Cases const& cases_of_cells, Scene const& scene,

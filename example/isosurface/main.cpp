@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Balls move, and in each step the surface where their field has one value is made: marching cubes
-// as worklets. How many triangles there are is known when a task has counted them, and still nobody
-// waits: the steps overlap. Compared, triangle by triangle and bit by bit, with Kokkos alone, which
-// waits in each step.
+// Balls move, and each step makes the surface where their field has one value: marching cubes as
+// worklets. The number of triangles is known when a task has counted them, and still no thread
+// waits: the steps overlap. The result is compared, triangle by triangle and bit by bit, with
+// Kokkos alone, which waits in each step.
 //
 // Look at Surface.hpp, which has the worklets and the tasks of a step, and at Plain.hpp.
 #include <Trellis.hpp>

@@ -43,8 +43,7 @@ struct Tile {
   Interval columns;
 };
 
-/// One step of a row. All ways to solve this call the same functor, so their fields agree in every
-/// bit.
+/// One step of a row. All solvers call the same functor, so their fields agree in every bit.
 struct Relax {
   Field before;
   Field after;
@@ -66,7 +65,7 @@ struct LargestChange {
   }
 };
 
-/// Cold, but for the warm side `i` = 0.
+/// A cold plate, with the warm side `i` = 0.
 struct Plate {
   explicit Plate(Options const& options)
       : even("even", options.cells + 2, options.cells + 2),
@@ -90,7 +89,7 @@ bool goes_on(Options const& options, Outcome const& outcome) {
   return outcome.change > options.tolerance && outcome.steps < options.most_steps;
 }
 
-// ---- the yardstick ------------------------------------------------------------------------------
+// ---- the reference ------------------------------------------------------------------------------
 
 Outcome plain(Options const& options) {
   Plate const plate(options);
@@ -147,7 +146,7 @@ struct Tasks {
     step(graph, plate.odd, plate.even);
   }
 
-  /// The largest change of the newest step.
+  /// Returns the largest change of the newest step.
   trellis::Future<double> change(trellis::TaskGraph& graph) const {
     using Kokkos::subview;
     for (std::size_t k = 0; k < tiles.size(); ++k) {
@@ -226,7 +225,7 @@ void print(char const* name, Outcome const& outcome, Outcome const& yardstick) {
   std::printf("   %s\n", same(outcome, yardstick) ? "yes" : "NO");
 }
 
-/// The fastest of several, which all give the same.
+/// Returns the fastest of several runs, which all have the same result.
 template <class Run>
 Outcome best_of(int repetitions, Run const& run) {
   Outcome best = run();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Particles move and are counted in cells. Three things that are no Views stand in the annotations:
-// a type of the program's own (`Particles`), a container of Kokkos (a map from cells to numbers of
-// particles), and a std::vector (what happened in each step).
+//   - a type of the program's own (`Particles`),
+//   - a container of Kokkos (a map from cells to numbers of particles),
+//   - a std::vector (the events of each step).
 //
-// Look at: `ResourceTraits<Particles>`, which says what `read(p)` and `write(p)` mean, and what a
-// functor gets.
+// Look at: `ResourceTraits<Particles>`, which defines what `read(p)` and `write(p)` mean, and what
+// a functor gets.
 #include <Trellis.hpp>
 #include <Trellis_Resources.hpp>
 
@@ -95,7 +96,7 @@ int main(int argc, char* argv[]) {
   }
   graph.wait();
 
-  // The same in a plain loop.
+  // A plain loop computes the same.
   bool same = true;
   std::vector<std::vector<int>> positions(species_count, std::vector<int>(particle_count));
   for (int s = 0; s < species_count; ++s)

@@ -13,7 +13,8 @@ namespace {
 
 using Ids = std::vector<trellis::TaskId>;
 
-/// Without parts of tasks: a body that runs again is a part of its task, with the same label.
+/// Finds the tasks with this label, without parts: a body that runs again is a part of its task,
+/// with the same label.
 Ids find(trellis::Graph const& graph, std::string const& label) {
   Ids ids = graph.find(label);
   std::erase_if(ids, [&](trellis::TaskId id) { return graph.node(id).parent != 0; });
@@ -26,8 +27,8 @@ trellis::TaskRecord only(trellis::Graph const& graph, std::string const& label) 
   return graph.node(ids.front());
 }
 
-/// Those that are under way in a step, without the halo of E that it begins with: that is sent at
-/// the end of the step before, and there is none before the first one.
+/// Returns the messages in flight in a step. The halo of E that the step begins with is left out:
+/// it is sent at the end of the previous step, and the first step has no previous one.
 std::vector<std::string> messages_of(int step) {
   std::string const name = " " + std::to_string(step);
   std::vector<std::string> all{"exchange particles" + name};

@@ -4,25 +4,24 @@
 
 #include <Trellis_Recorded.hpp>
 
-/// With this header what the program claims about its tasks is looked up in what the graph has
-/// recorded of them. Each function throws `std::runtime_error`, which names the tasks, when a claim
-/// does not hold.
+/// This header checks what the program claims about its tasks against the record of the graph. Each
+/// function throws `std::runtime_error`, which names the tasks, when a claim does not hold.
 namespace particles {
 
-/// What was found, and is told.
+/// The findings, for the report.
 struct ClaimsOfGraph {
   long pairs = 0;     ///< of a push of the core and a message of its step, without a path
   long released = 0;  ///< edges from a push to what did not have to wait for its end
   long inserted = 0;  ///< edges from an exchange to an insertion that could begin before its end
 };
 
-/// Claims about the dependency graph of a run of `steps` steps, of which all was submitted before
-/// anything ran:
+/// Checks claims about the dependency graph of a run of `steps` steps, all of which were submitted
+/// before anything ran:
 ///
-/// - No path leads from a push of the core to a message of the same step, or the other way: not to
-///   those of B, J and E, nor to the exchange of particles.
+/// - No path leads from a push of the core to a message of the same step, or the other way. The
+///   messages are those of B, J and E, and the exchange of particles.
 /// - The messages of the currents, and the exchange of particles, depend on the pushes of the
-///   border, and each of these edges was released before the push was over.
+///   border. Each of these edges was released before the push was complete.
 [[nodiscard]] ClaimsOfGraph look_at_graph(trellis::Graph const& graph, int steps);
 
 struct ClaimsOfTime {
@@ -30,7 +29,7 @@ struct ClaimsOfTime {
   long overlapped = 0;  ///< messages that began and ended while the core was pushed
 };
 
-/// Claims about when tasks ran, in a run with a Gate.
+/// Checks claims about when tasks ran, in a run with a Gate.
 [[nodiscard]] ClaimsOfTime look_at_times(trellis::Graph const& graph, int steps);
 
 }  // namespace particles

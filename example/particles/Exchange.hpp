@@ -13,9 +13,9 @@
 #include "ParticleBuffer.hpp"
 #include "Slab.hpp"
 
-/// With this header particles go to the neighbours, in chunks. It is the event loop of the
-/// resource-register paper (section 6): a task takes a chunk out of the particle buffer and says
-/// how large it is, and so much is sent; the receiver branches on the size that has come.
+/// This header sends particles to the neighbours, in chunks. It is the event loop of the
+/// resource-register paper (section 6). A task takes a chunk out of the particle buffer and reports
+/// its size, and so much is sent. The receiver branches on the size that has come.
 ///
 ///     sender                                    receiver
 ///       do                                        size = receive(chunk)
@@ -23,11 +23,11 @@
 ///         send(size, chunk)                       size == chunk       insert it, and receive again
 ///       while (size == chunk)                     size < chunk        insert it; it was the last
 ///
-/// How many messages there are is known to no one before. So this is one task, whose parts are the
-/// messages. Its body runs again when those of a round are over, and no thread waits meanwhile.
+/// The number of messages is not known in advance. So this is one task, whose parts are the
+/// messages. Its body runs again when those of a round are complete, and no thread waits meanwhile.
 namespace particles {
 
-/// What came in, of one step or of many. (Counted by one exchange at a time.)
+/// What came in, during one step or many. (One exchange at a time counts.)
 struct ChunksReceived {
   long full = 0;
   long partial = 0;
@@ -42,8 +42,8 @@ struct ChunksReceived {
   }
 };
 
-/// The exchange buffers of a rank, for both sides. A chunk is received into one slot while the one
-/// before is still being inserted.
+/// The exchange buffers of a rank, for both sides. A chunk is received into one slot while the
+/// previous one is still being inserted.
 struct ChunkSlots {
   using Chunk = Kokkos::View<Particle*, Kokkos::HostSpace>;
   explicit ChunkSlots(int size)
@@ -57,7 +57,8 @@ struct ChunkSlots {
 /// The body of the task.
 class Exchange {
  public:
-  /// All but the buffers must outlive it. `releases`: it gives up early what it does not need.
+  /// All arguments but the buffers must outlive it. `releases`: it gives up early what it does not
+  /// need.
   Exchange(Slab const& slab, ChunkSlots const& slots, ChunksReceived& counts, bool releases)
       : m_comm(slab.exchanges),
         m_counts(&counts),
@@ -67,7 +68,8 @@ class Exchange {
                  {slab.tiles.back().leaving[east], slab.arriving[east], slab.neighbours[east], east,
                   slots.out[east], slots.in[east]}}} {}
 
-  /// What it reads and writes. (A policy refers to what it names: neither may be moved from.)
+  /// Returns what it reads and writes. (A policy refers to what it names: neither may be moved
+  /// from.)
   template <class Target>
   static auto policy(Target& target, trellis::priority urgency, Slab const& slab,
                      ChunkSlots const& slots) {
@@ -88,7 +90,7 @@ class Exchange {
       side.count = {};
       side.received = {};
       if (!side.is_sent && !last_was_sent) send(self, side);
-      // Asked for before what has come is inserted, so that it travels meanwhile.
+      // The next chunk is requested before the last one is inserted, so that it travels meanwhile.
       if (!side.is_received && (came < 0 || came == chunk.extent_int(0))) receive(self, side);
       again = again || side.count.valid() || side.received.valid();
       if (came >= 0) branch(self, side, chunk, static_cast<int>(came));
@@ -142,7 +144,7 @@ class Exchange {
     }
     m_counts->particles += size;
     side.is_received = size < chunk.extent_int(0);
-    // Who waits for these particles need not wait for those from the other side.
+    // Tasks that wait for these particles need not wait for those from the other side.
     if (side.is_received && m_releases) self.release(side.arriving);
   }
   static void insert(OneSide const& side, ChunkSlots::Chunk const& chunk, int size) {

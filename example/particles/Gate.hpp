@@ -11,21 +11,21 @@
 #include <string_view>
 #include <thread>
 
-/// With this header a short run shows what can happen at the same time, each time it is run: tasks
-/// wait in their bodies, with a limit, until what they claim to be independent of has happened. If
-/// they were not independent, it never would.
+/// This header lets a short run show what can happen at the same time, in each run. Tasks wait in
+/// their bodies, with a limit, until an event has happened that they claim to be independent of. If
+/// they were not independent, it would never happen.
 ///
 /// - In even steps the push of the western border does not end before the message of its currents
-///   has been started: it has given these up.
-/// - In odd steps the push of the first tile of the core begins before that message is started, and
-///   does not end before the neighbour's has come.
+///   has been started, as it has given these up.
+/// - In odd steps the push of the first tile of the core begins before that message is started. It
+///   does not end before the neighbour's message has come.
 ///
-/// At no time do two tasks wait that need the same thread, so two workers are enough.
+/// No two tasks that need the same thread wait at the same time, so two workers are enough.
 namespace particles {
 
 class Gate {
  public:
-  /// What the graph of the run is to call.
+  /// Returns the observer of the run's graph.
   trellis::TaskObserver observer() {
     return [this](trellis::TaskEvent const& event) {
       constexpr std::string_view message = "send J west ";
@@ -34,7 +34,7 @@ class Gate {
     };
   }
 
-  // Each is of one step after the other, so counts are steps.
+  // Each of these is called once per step, in order, so counts are steps.
   void core_has_begun(int step) { m_core.store(step + 1, std::memory_order_release); }
   void current_has_come() { m_currents.fetch_add(1, std::memory_order_release); }
 
@@ -60,7 +60,7 @@ class Gate {
     using Clock = std::chrono::steady_clock;
     auto const limit = Clock::now() + std::chrono::seconds(60);
     while (count.load(std::memory_order_acquire) <= step) {
-      // Not an exception: neighbours would wait for the messages that it cancels.
+      // This throws no exception: neighbours would wait for the messages that it cancels.
       if (Clock::now() > limit) {
         std::fprintf(stderr, "particles: step %d: %s\n", step, otherwise);
         std::fflush(stderr);

@@ -16,9 +16,9 @@ double gamma_of_speed(double speed) {
   return 1 / std::sqrt(1 - speed * speed);
 }
 
-/// Two cold streams of equal density, omega_p^2 = 1 / gamma^3 of both together: the imaginary root
-/// of w^4 - (2 K^2 + 1) w^2 + K^4 - K^2 = 0, K = k v / omega_p (O. Buneman, Phys. Rev. 115 (1959),
-/// 503, for streams of one kind).
+/// Returns the growth rate of two cold streams of equal density, omega_p^2 = 1 / gamma^3 of both
+/// together. It is the imaginary root of w^4 - (2 K^2 + 1) w^2 + K^4 - K^2 = 0, K = k v / omega_p
+/// (O. Buneman, Phys. Rev. 115 (1959), 503, for streams of one kind).
 double growth_of_streams(double k, double speed) {
   double const frequency = std::pow(gamma_of_speed(speed), -1.5);
   double const square = k * speed / frequency * (k * speed / frequency);
@@ -70,7 +70,7 @@ Particle make_particle(Setup const& setup, Problem const& problem, std::int64_t 
 
   Particle p{row * cell_length + along, column * cell_length + across, 0, 0, id};
   double const x = static_cast<double>(p.x) / cell_length * problem.spacing;
-  // Nowhere zero where slabs of 1, 2 or 4 ranks meet.
+  // The wave is not zero where slabs of 1, 2 or 4 ranks meet.
   double const wave = std::sin(setup.wave_number() * x + pi / 4);
   double const momentum = setup.speed * gamma_of_speed(setup.speed);
   switch (setup.what) {

@@ -8,7 +8,7 @@
 
 #include "Plasma.hpp"
 
-/// With this header a reader has the plasmas that can be looked at, and what is known of each.
+/// This header has the plasmas of the program, and what is known of each.
 namespace particles {
 
 /// | case | what it is | what is known |
@@ -29,16 +29,16 @@ struct Setup {
   double field = 0;        ///< B at the beginning
 
   [[nodiscard]] double wave_number() const;
-  /// The frequency, or the growth rate, that theory says.
+  /// Returns the frequency, or the growth rate, that theory predicts.
   [[nodiscard]] double known_value() const;
 };
 
 [[nodiscard]] std::string to_string(Case what);
 
-/// The particle with this number. It does not depend on which rank asks.
+/// Returns the particle with this number. It does not depend on which rank asks.
 [[nodiscard]] Particle make_particle(Setup const& setup, Problem const& problem, std::int64_t id);
 
-/// Of particles with numbers from the first one up to the last one all are in this row.
+/// All particles with numbers from the first to the last one are in this row.
 struct Numbers {
   std::int64_t first, last;
 };

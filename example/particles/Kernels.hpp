@@ -9,8 +9,8 @@
 
 #include "Plasma.hpp"
 
-/// With this header a reader has the physics, for one row and for one particle. The tasks and the
-/// serial loop that they are compared with call the same functions.
+/// This header has the physics, for one row and for one particle. The tasks and the serial loop
+/// that they are compared with call the same functions.
 ///
 /// - Fields: the scheme of K. Yee, IEEE Trans. Antennas Propag. 14 (1966), 302.
 /// - Momenta: J. Boris, Proc. 4th Conf. Num. Sim. Plasmas (1970), 3.
@@ -40,7 +40,7 @@ struct HalfStepOfB {
   }
 };
 
-/// A step of dE/dt = curl B - J in one row; the current is used up.
+/// A step of dE/dt = curl B - J in one row. It consumes the current.
 struct StepOfE {
   Fields fields;
   double factor;  ///< time step / spacing
@@ -58,15 +58,15 @@ struct StepOfE {
  private:
   void take(int row, int component, int c, double curl) const {
     std::int64_t& j = fields.j(row + 1, component, c);
-    // Electrons are negative: what flows of them is a current the other way.
+    // Electrons are negative, so their current flows the other way.
     fields.e(row + 1, component, c) += factor * curl + current_unit * static_cast<double>(j);
     fields.flown(row, component, c) += static_cast<std::uint64_t>(j);
     j = 0;
   }
 };
 
-/// What a tile or a rank has of particles, at the time of its fields: in whole numbers, so that the
-/// sum does not depend on how the box was cut.
+/// The sums over the particles of a tile or a rank, at the time of its fields. They are whole
+/// numbers, so they do not depend on how the box was cut.
 struct Ledger {
   std::int64_t count = 0;
   std::int64_t kinetic = 0;  ///< of gamma - 1, in `ledger_unit`
@@ -86,7 +86,7 @@ inline Between on_centres(int cell, double fraction) {
   return fraction < 0.5 ? Between{cell - 1, fraction + 0.5} : Between{cell, fraction - 0.5};
 }
 
-/// Cloud in cell: bilinear, `at(row, column)` for the row as it is in the View.
+/// Interpolates bilinearly (cloud in cell). `at(row, column)` takes the row as it is in the View.
 template <class At>
 double interpolate(Fields const& f, Between const& x, Between const& y, At const& at) {
   int const c0 = f.round(y.at), c1 = f.round(y.at + 1);
@@ -107,8 +107,9 @@ struct Shape {
   }
 };
 
-/// What flows when a particle moves by less than a cell, from cell (i, c). Esirkepov's current in
-/// two directions, doubled, so that it is a whole number. `add(number, amount)`.
+/// Adds the current of a particle that moves by less than a cell, from cell (i, c). It is
+/// Esirkepov's current in two directions, doubled, so that it is a whole number. It calls
+/// `add(number, amount)`.
 template <class Add>
 void deposit(Fields const& f, int i, int c, Shape const& x, Shape const& y, Add const& add) {
   for (std::size_t b = 0; b < 4; ++b) {
@@ -132,7 +133,7 @@ void deposit(Fields const& f, int i, int c, Shape const& x, Shape const& y, Add 
 }
 
 /// Takes a step of one particle that lies in these rows. Returns the row that it is in afterwards,
-/// which may be one beyond; its position has gone round the box.
+/// which may be one beyond; its position wraps around the box.
 template <class Add>
 int push(Particle& p, Fields const& f, Problem const& problem, Ledger& ledger, Add const& add) {
   std::int64_t const from_x = p.x & (cell_length - 1), from_y = p.y & (cell_length - 1);
@@ -147,7 +148,7 @@ int push(Particle& p, Fields const& f, Problem const& problem, Ledger& ledger, A
   double const ey = interpolate(f, x_node, y_centre, [&](int r, int k) { return f.e(r, 1, k); });
   double const bz = interpolate(f, x_centre, y_centre, [&](int r, int k) { return f.b(r, k); });
 
-  // Boris: half of the push by E, the rotation by B, the other half.
+  // Boris' method: half of the push by E, the rotation by B, the other half.
   double const half = -0.5 * problem.time_step;
   double const mx = p.ux + half * ex, my = p.uy + half * ey;
   double const square = mx * mx + my * my;
@@ -180,7 +181,7 @@ int push(Particle& p, Fields const& f, Problem const& problem, Ledger& ledger, A
   return i + rows_on;
 }
 
-/// What a row has of the fields.
+/// The sums over the fields of a row.
 struct RowSums {
   double ex = 0;        ///< the sum of Ex
   double electric = 0;  ///< energy

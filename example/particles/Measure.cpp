@@ -25,7 +25,8 @@ std::optional<double> frequency(std::vector<Moment> const& moments) {
 std::optional<double> growth(std::vector<Moment> const& moments) {
   double peak = 0;
   for (Moment const& m : moments) peak = std::max(peak, m.wave());
-  // When it is large for the first time, and the last time before that when it was small.
+  // The interval ends when the wave is large for the first time. It begins when the wave was small
+  // for the last time before that.
   std::size_t end = 0;
   while (end < moments.size() && moments[end].wave() < peak / 5) ++end;
   std::size_t begin = end;

@@ -10,10 +10,10 @@
 #include "Kernels.hpp"
 #include "Plasma.hpp"
 
-/// With this header what was seen of the whole box becomes what can be compared with theory.
+/// This header derives from the record of the whole box the values that theory predicts.
 namespace particles {
 
-/// At one check.
+/// The state at one check.
 struct Moment {
   double time = 0;
   double kinetic = 0, electric = 0, magnetic = 0;  ///< energies of the box
@@ -24,18 +24,18 @@ struct Moment {
   [[nodiscard]] double wave() const { return std::hypot(sine, cosine); }
 };
 
-/// `rows`: of the whole box, one check behind the other.
+/// Returns the moments from `rows`, those of the whole box, one check after the other.
 [[nodiscard]] std::vector<Moment> moments_of(Setup const& setup, Problem const& problem,
                                              std::vector<Ledger> const& totals,
                                              std::vector<RowSums> const& rows);
 
-/// The largest difference from the energy of the beginning, relative to that; 0 without checks.
+/// Returns the largest difference from the initial energy, relative to that; 0 without checks.
 [[nodiscard]] double energy_drift(std::vector<Moment> const& moments);
 
-/// The value that theory knows, as it is here; nothing when the run was too short.
+/// Returns the measured value that theory predicts; nothing when the run was too short.
 ///
-/// - oscillation: from the first time that the wave of Ex is zero to the last one are so many half
-///   periods.
+/// - oscillation: so many half periods lie between the first time and the last time that the wave
+///   of Ex is zero.
 /// - streams: the slope of the logarithm of that wave (least squares), while it grows from a
 ///   hundredth of its largest value to a fifth.
 /// - gyration: the angle by which the mean momentum turns.

@@ -11,7 +11,7 @@
 #include "Initial.hpp"
 #include "Plasma.hpp"
 
-/// With this header a reader knows what can be asked of the program on its command line.
+/// This header has the options of the program's command line.
 namespace particles {
 
 struct Options {
@@ -42,11 +42,11 @@ struct Options {
   [[nodiscard]] Problem problem() const;
 };
 
-/// Reads the command line, the same on all ranks; `prints`: on this rank CLI11 says what it has to
-/// say. Throws `example::Ended`.
+/// Reads the command line, the same on all ranks. `prints`: CLI11 prints its messages on this rank.
+/// Throws `example::Ended`.
 [[nodiscard]] Options parse(int argc, char** argv, bool prints);
 
-/// Fills in what was left out. Throws `std::runtime_error` when values do not go together, or some
+/// Completes the options. Throws `std::runtime_error` when values contradict each other, or some
 /// rank would have too few rows.
 void complete(Options& options, int ranks);
 

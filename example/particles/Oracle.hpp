@@ -11,8 +11,8 @@
 #include "Kernels.hpp"
 #include "Plasma.hpp"
 
-/// With this header a reader has what the ranks are to find: the whole box in one piece, by plain
-/// loops, without tasks, tiles or messages. No Trellis in here.
+/// This header computes what the ranks should find: the whole box in one piece, by plain loops,
+/// without tasks, tiles or messages. It uses no Trellis.
 namespace particles {
 
 class Oracle {

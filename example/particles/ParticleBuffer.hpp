@@ -12,8 +12,8 @@
 
 #include "Plasma.hpp"
 
-/// With this header a buffer of particles is a resource. It grows, so it is no View; what tasks
-/// declare is a Token that stands for it.
+/// This header makes a buffer of particles a resource. The buffer grows, so it is no View; tasks
+/// declare a Token that stands for it.
 namespace particles {
 
 /// Copies are the same buffer.
@@ -26,7 +26,7 @@ class ParticleBuffer {
   [[nodiscard]] std::vector<Particle>& operator*() const { return *m_all; }
   [[nodiscard]] std::vector<Particle>* operator->() const { return m_all.get(); }
 
-  /// All of another one comes into this one.
+  /// Moves all particles of another buffer into this one.
   void take_all_of(ParticleBuffer const& other) const {
     m_all->insert(m_all->end(), other->begin(), other->end());
     other->clear();

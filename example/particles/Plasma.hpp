@@ -7,25 +7,24 @@
 #include <cmath>
 #include <cstdint>
 
-/// With this header a reader knows what is computed: electrons in a periodic box of two directions,
-/// with two components of momentum and the fields Ex, Ey, Bz (2D2V, transverse electric), on a
-/// background of ions that do not move.
+/// This header defines the problem: electrons in a periodic box of two directions, on a background
+/// of ions that do not move. There are two components of momentum and the fields Ex, Ey, Bz (2D2V,
+/// transverse electric).
 ///
-/// Units: velocities in c, times in 1 / omega_p, lengths in c / omega_p, momenta u = gamma v in
-/// m c, fields in m c omega_p / e, densities in that of the ions; omega_p is the plasma frequency.
-/// An electron has the charge -1 and the mass 1.
+/// Units: velocities are in c, times in 1 / omega_p, lengths in c / omega_p, momenta u = gamma v in
+/// m c. Fields are in m c omega_p / e, and densities in that of the ions; omega_p is the plasma
+/// frequency. An electron has the charge -1 and the mass 1.
 namespace particles {
 
 using Space = Kokkos::DefaultHostExecutionSpace;
 
-/// Positions are whole numbers: so many are a cell. So the current of a particle is a sum of
-/// products of whole numbers as well, and sums of it are the same in whatever order they are taken.
-/// And charge is conserved exactly: what changes of it at a node is what flows there, to the last
-/// bit.
+/// Positions are whole numbers; so many are a cell. So the current of a particle is a sum of
+/// products of whole numbers as well, and sums of it are the same in any order. Charge is conserved
+/// exactly: the charge of a node changes by what flows there, to the last bit.
 inline constexpr int fraction_bits = 20;
 inline constexpr std::int64_t cell_length = std::int64_t{1} << fraction_bits;
-/// What a particle brings to a node in the unit of currents is at most 2 cell_length^2, so no sum
-/// over so many particles overflows.
+/// A particle adds at most 2 cell_length^2 to a node in the unit of currents, so no sum over so
+/// many particles overflows.
 inline constexpr std::int64_t most_particles = std::int64_t{1} << (62 - 2 * fraction_bits - 1);
 /// Energies and momenta of particles are added up as whole numbers, too.
 inline constexpr double ledger_unit = 1.0 / (std::int64_t{1} << 36);
@@ -44,15 +43,15 @@ struct Problem {
   double time_step;
   int steps;
   int check_every;  ///< steps from one look at conserved quantities to the next; 0: none
-  /// Of the particles' charge in the sources of the fields; 0: they are test particles.
+  /// The weight of the particles' charge in the sources of the fields; 0: they are test particles.
   double weight = 1;
 
   [[nodiscard]] std::int64_t particles() const {
     return std::int64_t{cells[0]} * cells[1] * per_cell;
   }
-  /// Of Yee's scheme in two directions (Courant, Friedrichs, Lewy).
+  /// Returns the limit of Yee's scheme in two directions (Courant, Friedrichs, Lewy).
   [[nodiscard]] double stable_time_step() const { return spacing / std::sqrt(2.0); }
-  /// The field is changed by so much for each unit of current.
+  /// Returns by how much a unit of current changes the field.
   [[nodiscard]] double current_unit() const {
     return weight * spacing / per_cell / (2.0 * cell_length * cell_length);
   }
@@ -61,15 +60,15 @@ struct Problem {
   [[nodiscard]] int checks() const {
     return check_every == 0 ? 0 : (steps + check_every - 1) / check_every;
   }
-  /// The number of the look at the time of this step, or -1.
+  /// Returns the number of the check at the time of this step, or -1.
   [[nodiscard]] int check_of(int step) const {
     return check_every != 0 && step % check_every == 0 ? step / check_every : -1;
   }
 };
 
 /// Rows of the box, from `first` on, with a halo. Row r lies at index r + 1; rows -1 and `rows` are
-/// the neighbours'. A current has one more row beyond: of particles that have left to the east.
-/// Columns are all there, and go round.
+/// the neighbours'. A current has one more row beyond, for particles that have left to the east.
+/// All columns are present, and wrap around.
 struct Fields {
   using Vector = Kokkos::View<double***, Kokkos::LayoutRight, Kokkos::HostSpace>;
   using Scalar = Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace>;

@@ -12,7 +12,7 @@
 #include "Measure.hpp"
 #include "Options.hpp"
 
-/// With this header a reader knows what the program finds out, and how it is told. Rank 0 tells it.
+/// This header has the program's findings and the functions that report them. Rank 0 reports.
 namespace particles {
 
 struct Findings {
@@ -33,7 +33,7 @@ struct Findings {
   std::optional<double> gauss;
   long full = 0, partial = 0, empty = 0, travelled = 0;  ///< chunks and particles, of all ranks
 
-  // Of the recorded runs. With TRELLIS_SERIAL nothing overlaps, and nothing is looked at.
+  // These are of the recorded runs. With TRELLIS_SERIAL nothing overlaps, and nothing is checked.
   bool is_serial = false;
   std::size_t tasks = 0;                                                  ///< of rank 0
   long pairs = 0, released = 0, inserted = 0, early = 0, overlapped = 0;  ///< of all ranks
@@ -43,7 +43,7 @@ struct Findings {
 
 void print(Options const& options, Findings const& found);
 
-/// Writes `summary.json`. Throws `std::runtime_error` when it cannot be written.
+/// Writes `summary.json`. Throws `std::runtime_error` when it cannot write.
 void write_summary(Options const& options, Findings const& found);
 
 }  // namespace particles

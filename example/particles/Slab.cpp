@@ -6,7 +6,7 @@
 namespace particles {
 namespace {
 
-/// `parts` pieces of `count`, one behind the other, as equal as they can be.
+/// Cuts `count` into `parts` consecutive pieces of equal size, as far as possible.
 std::vector<int> cut(int begin, int count, int parts) {
   std::vector<int> begins;
   for (int k = 0; k <= parts; ++k)

@@ -11,15 +11,15 @@
 #include "ParticleBuffer.hpp"
 #include "Plasma.hpp"
 
-/// With this header a reader knows what a rank has: a slab of rows, cut into tiles.
+/// This header describes what a rank has: a slab of rows, cut into tiles.
 ///
 ///     west   | border |   core   |   core   | border |   east
 ///     rows     0    2                        -2     rows
 ///
-/// The neighbour to the west has the rows before, the one to the east those behind; the box is
-/// periodic, so each rank has both, and with one rank it is its own. The two rows at each end are
-/// border: only their particles see the halo, and leave, and bring currents to other ranks. Nothing
-/// that happens to the particles of the core in a step has to do with a message of that step.
+/// The neighbour to the west has the rows before, the one to the east those behind. The box is
+/// periodic, so each rank has both, and a single rank is its own neighbour. The two rows at each
+/// end are border: only their particles see the halo, and leave, and bring currents to other ranks.
+/// In a step, nothing that happens to the particles of the core depends on a message of that step.
 namespace particles {
 
 enum Side : int { west, east };

@@ -18,8 +18,7 @@
 #include "Kernels.hpp"
 #include "Slab.hpp"
 
-/// With this header a reader has the step as tasks. What each one reads and writes is all that is
-/// said about their order:
+/// This header has the step as tasks. Only the reads and writes of each task specify their order:
 ///
 /// | task | reads | writes |
 /// |---|---|---|
@@ -31,17 +30,18 @@
 /// | E, of some rows | B, a row before | E, J |
 /// | messages of B, J, E | two rows | two rows of the halo, or what has come of J |
 ///
-/// A task that pushes gives up J as soon as its last particle has brought its current, and what
-/// leaves before it closes the gaps: currents and particles set out while it still runs.
+/// A task that pushes gives up J as soon as its last particle has brought its current. It gives up
+/// the leaving particles before it closes the gaps. So currents and particles start while it still
+/// runs.
 namespace particles {
 
-/// What happens first of what could, as in example/heat_ranks: messages, then what messages wait
-/// for, and the core fills the time in which they are under way.
+/// The order of tasks that could run, as in example/heat_ranks: messages, then the tasks that
+/// messages wait for. The core fills the time in which messages are in flight.
 inline constexpr trellis::priority messages_first(2);
 inline constexpr trellis::priority border_first(1);
 inline constexpr trellis::priority core_last(0);
 
-/// What is seen of a run: at each check, by this rank.
+/// What a run records at each check, by this rank.
 struct Series {
   Series(Problem const& problem, Slab const& slab)
       : ledgers("ledgers", problem.checks(), slab.tiles.size()),
@@ -55,8 +55,8 @@ struct Series {
 
 class TaskSolver {
  public:
-  /// All of these must outlive it. `releases`: tasks give up early what they do not need any more.
-  /// `gate`: null but for the run in which time is looked at.
+  /// All arguments must outlive it. `releases`: tasks give up early what they do not need any more.
+  /// `gate`: null except in the run that checks times.
   TaskSolver(trellis::TaskGraph& graph, Slab& slab, Problem const& problem, int chunk,
              Series& series, bool releases, Gate* gate = nullptr)
       : m_graph(graph),
@@ -79,8 +79,8 @@ class TaskSolver {
  private:
   using Rows = Kokkos::RangePolicy<Space, Kokkos::IndexType<int>>;
 
-  /// The first task runs when this thread waits, so that of a short run all is submitted before
-  /// anything happens: its graph is the same each time.
+  /// The first task runs when this thread waits. So a short run submits all tasks before anything
+  /// happens, and its graph is the same each time.
   void open() {
     trellis::host_task(
         "open",
@@ -97,7 +97,7 @@ class TaskSolver {
 
     half_step_of_b(name, false);
     exchange_rows("B", name, tag_b, f.b, {0, 0}, {last, last}, {-1, -1}, {last + 1, last + 1});
-    // What leaves a border sets out first.
+    // What leaves a border starts first.
     push(m_slab.last(), step, name, check);
     for (int t = 0; t < m_slab.last(); ++t) push(t, step, name, check);
     if (check >= 0) look(check);
@@ -113,7 +113,7 @@ class TaskSolver {
 
   // --- fields
 
-  /// Rows of a View, a halo included: from the first to the last one.
+  /// The rows of a View, a halo included, from the first to the last one.
   using Span = std::pair<int, int>;
   template <class V>
   static auto rows_of(V const& view, Span rows) {
@@ -125,7 +125,8 @@ class TaskSolver {
   }
 
   /// The last row needs E of the neighbour. After the second half E needs the row before the first
-  /// one. It is the neighbour's, who computes the same bits there; that spares a message.
+  /// one. It belongs to the neighbour, which computes the same bits there; computing it here saves
+  /// a message.
   void half_step_of_b(std::string const& name, bool is_second) {
     Fields const& f = m_slab.fields;
     advance_b("B border" + name, {f.rows - 1, f.rows - 1}, border_first);
@@ -187,7 +188,8 @@ class TaskSolver {
                        m_slab.neighbours[side], tag + opposite(side));
   }
 
-  /// What particles of this rank have brought to the rows of its neighbours, and the other way.
+  /// Sends what particles of this rank have added to the rows of its neighbours, and receives
+  /// theirs.
   void exchange_currents(std::string const& name) {
     Fields const& f = m_slab.fields;
     auto const beyond_west = rows_of(f.j, {-1, -1});
@@ -240,10 +242,10 @@ class TaskSolver {
       }
       if (check >= 0) m_series.ledgers(check, t) = ledger;
       if (gate != nullptr && t == 0) gate->border_waits_for_core(step);
-      // Its currents are there: those who wait for them need not wait for the rest.
+      // The currents are complete: tasks that wait for them need not wait for the rest.
       if (m_releases) self.release(currents);
       if (gate != nullptr && t == 0) gate->border_waits_for_message(step);
-      // First the side where a message waits.
+      // The side where a message waits comes first.
       for (Side const side : {t == m_slab.last() ? east : west, t == m_slab.last() ? west : east}) {
         for (std::size_t const k : leavers[side]) tile.leaving[side]->push_back(all[k]);
         if (m_releases) self.release(tile.leaving[side]);
@@ -265,11 +267,11 @@ class TaskSolver {
         body);
   }
 
-  /// Takes these out; they come in two ascending lists.
+  /// Removes these particles; their numbers come in two ascending lists.
   static void close_gaps(std::vector<Particle>& all, std::vector<std::size_t> const& some,
                          std::vector<std::size_t> const& others) {
     std::size_t a = some.size(), b = others.size();
-    while (a + b > 0) {  // from behind, so that the last one of all stays
+    while (a + b > 0) {  // from behind, so that the last one of all remains
       bool const is_some = b == 0 || (a > 0 && some[a - 1] > others[b - 1]);
       all[is_some ? some[--a] : others[--b]] = all.back();
       all.pop_back();
@@ -282,7 +284,7 @@ class TaskSolver {
                        Exchange(m_slab, m_slots, m_series.chunks, m_releases));
   }
 
-  /// What has left the tiles on both sides, or has come from other ranks.
+  /// Inserts what has left the tiles on both sides, or has come from other ranks.
   void insert(int t, std::string const& name) {
     auto const k = static_cast<std::size_t>(t);
     ParticleBuffer const& to = m_slab.tiles[k].particles;
@@ -320,9 +322,9 @@ class TaskSolver {
   }
 
   /// The program's own call of MPI, which blocks. That is safe, as the task has both communicators
-  /// as a whole: it starts when all messages that this rank has submitted before have been started,
-  /// so no rank that is still on its way here waits for one of them. Throws when particles have
-  /// been lost, so the run ends there.
+  /// as a whole: it starts when all messages that this rank has submitted before have been started.
+  /// So no rank that has not reached this call yet waits for one of them. Throws when particles
+  /// have been lost, so the run ends there.
   void conserve(int check) {
     auto const ledgers = Kokkos::subview(m_series.ledgers, check, Kokkos::ALL);
     auto const total = Kokkos::subview(m_series.totals, check);

@@ -15,7 +15,7 @@
 namespace particles {
 namespace {
 
-/// Of all ranks, one behind the other, on rank 0.
+/// Collects the data of all ranks, one after the other, on rank 0.
 template <class T>
 std::vector<T> gather(trellis::mpi::Communicator const& comm, T const* mine, std::size_t count) {
   bool const is_root = comm.rank() == 0;
@@ -30,7 +30,7 @@ std::vector<T> gather(trellis::mpi::Communicator const& comm, T const* mine, std
   return all;
 }
 
-/// Without the halo: `before` rows of that come first.
+/// Gathers the rows without the halo. `before` rows of the halo come first.
 template <class V>
 auto gather_rows(Slab const& slab, V const& view, int before) {
   std::size_t const row = view.size() / view.extent(0);
@@ -63,13 +63,13 @@ std::vector<std::int64_t> number_density(Problem const& problem, std::vector<Par
   return density;
 }
 
-/// By the numbers of particles: each is there once.
+/// Sorts by the numbers of particles; each number occurs once.
 void sort(std::vector<Particle>& all) {
   std::sort(all.begin(), all.end(),
             [](Particle const& a, Particle const& b) { return a.id < b.id; });
 }
 
-/// `field(row, component, column)`: what comes out of a node.
+/// Returns the divergence at a node from `field(row, component, column)`.
 template <class Field>
 auto divergence(Problem const& problem, int row, int column, Field const& field) {
   int const rows = problem.cells[0], columns = problem.cells[1];

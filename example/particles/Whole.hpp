@@ -9,7 +9,7 @@
 #include "Slab.hpp"
 #include "TaskSolver.hpp"
 
-/// With this header rank 0 has the box as a whole, and looks at it.
+/// This header collects the box as a whole on rank 0, and checks it.
 namespace particles {
 
 struct LooksAtWhole {
@@ -18,17 +18,18 @@ struct LooksAtWhole {
   double gauss = 0;          ///< the largest |div E - charge density|
 };
 
-/// Collects the box on rank 0, which computes it anew without tasks. What other ranks return does
+/// Collects the box on rank 0, which computes it anew without tasks. The results of other ranks do
 /// not count. Collective.
 [[nodiscard]] LooksAtWhole look_at_whole(Slab const& slab, Setup const& setup,
                                          Problem const& problem);
 
-/// The sums of rows of all ranks, one check behind the other. Of rank 0. Collective.
+/// Returns the sums of rows of all ranks, one check after the other. The result is on rank 0.
+/// Collective.
 [[nodiscard]] std::vector<RowSums> rows_of_all(Slab const& slab, Problem const& problem,
                                                Series const& series);
 
-/// How many electrons there are by x (to the right) and ux (upwards), as a logarithm. Of rank 0.
-/// Collective.
+/// Returns how many electrons there are by x (to the right) and ux (upwards), as a logarithm. The
+/// result is on rank 0. Collective.
 [[nodiscard]] heat::Picture phase_space(Slab const& slab, Problem const& problem);
 
 }  // namespace particles

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Particle in cell over ranks, as tasks: fields, particles, and messages whose length a task says.
-// `particles --help` tells what can be set.
+// Particle in cell over ranks, as tasks: fields, particles, and messages whose length a task
+// determines. `particles --help` lists the options.
 //
 // Look at: the table in TaskSolver.hpp, the body of `push` there, and Exchange.hpp.
 #include <mpi.h>
@@ -48,7 +48,7 @@ trellis::TaskGraphOptions graph_options(Options const& options) {
   return result;
 }
 
-/// The same with a record, and all steps in flight at once.
+/// Returns options for a graph with a record, and with all steps in flight at once.
 trellis::TaskGraphOptions recording(Options const& options, Slab const& slab) {
   auto result = graph_options(options);
   result.record = true;
@@ -59,7 +59,7 @@ trellis::TaskGraphOptions recording(Options const& options, Slab const& slab) {
   return result;
 }
 
-/// Everything as it is at the beginning.
+/// Returns the slab at the beginning.
 Slab beginning(MPI_Comm world, Options const& options, Problem const& problem, int workers) {
   Slab slab(world, problem, options.core_tiles > 0 ? options.core_tiles : 4 * workers);
   Setup const setup = options.setup();
@@ -87,7 +87,7 @@ void add_up(MPI_Comm comm, std::vector<long*> const& numbers) {
     MPI_Allreduce(MPI_IN_PLACE, number, 1, MPI_LONG, MPI_SUM, comm);
 }
 
-/// The run that is asked for, and what physics says to it.
+/// Runs the requested steps, and compares them with physics.
 void run_all_steps(Options const& options, MPI_Comm world, int workers, Findings& found,
                    example::Progress& progress, heat::Picture& picture) {
   Problem const problem = options.problem();
@@ -127,7 +127,7 @@ void run_all_steps(Options const& options, MPI_Comm world, int workers, Findings
   picture = phase_space(slab, problem);
 }
 
-/// Short runs whose record says whether the claims hold.
+/// Does short runs whose record shows whether the claims hold.
 trellis::Trace look_at_tasks(Options const& options, MPI_Comm world, int workers, Findings& found,
                              example::Progress& progress) {
   Problem problem = options.problem();
@@ -182,7 +182,7 @@ trellis::Trace look_at_tasks(Options const& options, MPI_Comm world, int workers
   return trace;
 }
 
-/// On rank 0, where all is known.
+/// Checks on rank 0, where all data are known.
 void require_what_must_hold(Options const& options, Findings const& found) {
   using example::number;
   if (!found.same_as_one_rank.value_or(true))
@@ -208,7 +208,7 @@ void run(Options const& options, MPI_Comm world) {
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &found.ranks);
   example::Progress progress(5, rank == 0);
-  // What can go wrong with options and files should go wrong now.
+  // Errors with options and files should occur now.
   int workers = 0;
   together(world, [&] {
     std::error_code error;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A file that does not fit into memory, read block by block into two buffers by a thread of the
-// program's, while the block before is worked on. Nobody waits for the disk: the task that fills a
-// buffer only asks for that, and is over when the thread says so. What each task touches is enough
-// to say that block 2 may be read when block 0 has been added up.
+// A thread of the program reads a file that does not fit into memory block by block into two
+// buffers, while tasks process the previous block. No thread waits for the disk: the task that
+// fills a buffer only requests this, and is complete when the thread signals it. From what each
+// task touches it follows that block 2 may be read when block 0 has been added up.
 #include <Trellis.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -25,7 +25,7 @@ constexpr int block = 1 << 15;  // numbers
 constexpr int blocks = 24;
 using Buffer = Kokkos::View<double*, Kokkos::HostSpace>;
 
-/// Reads from a file on a thread of its own, in the order in which it is asked.
+/// Reads from a file on a thread of its own, in the order of the requests.
 class Reader {
  public:
   explicit Reader(std::FILE* file) : m_file(file), m_thread([this] { work(); }) {}
@@ -83,7 +83,7 @@ class Reader {
   std::thread m_thread;
 };
 
-/// The number at `place` in the file.
+/// Returns the number at `place` in the file.
 double number_at(long place) {
   return static_cast<double>(place % 1000);
 }
@@ -134,7 +134,7 @@ int run() {
   std::printf("%zu numbers in %d blocks, two buffers: sum %.0f, expected %.0f\n", count, blocks,
               sum(), expected);
 
-  // An error is that of the task.
+  // An error of the reader makes the task fail.
   auto const beyond = read_block(graph, reader, blocks, buffers[0]);
   trellis::host_task("use it", trellis::ResourcePolicy(graph, trellis::read(buffers[0])),
                      [] { std::printf("this is never printed\n"); });
@@ -146,7 +146,7 @@ int run() {
   }
   try {
     graph.wait();
-  } catch (trellis::Error const&) {  // the same once more
+  } catch (trellis::Error const&) {  // the same error again
   }
   return sum() == expected ? 0 : 1;
 }

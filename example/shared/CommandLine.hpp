@@ -11,10 +11,10 @@
 
 #include "Ranks.hpp"
 
-/// With this header all ranks read one command line, and one of them answers it.
+/// This header lets all ranks read one command line, and one of them answer it.
 namespace example {
 
-/// `prints`: on this rank CLI11 says what it has to say. Throws `Ended` after `--help` and after a
+/// `prints`: CLI11 prints its messages on this rank. Throws `Ended` after `--help` and after a
 /// malformed command line.
 inline void parse_on_ranks(CLI::App& app, int argc, char** argv, bool prints) {
   try {
@@ -37,7 +37,7 @@ inline void require_at_least(char const* option, std::int64_t least, std::int64_
          std::to_string(value));
 }
 
-/// One number stands for both directions.
+/// Expands one number to both directions.
 inline void both_directions(char const* option, std::vector<int>& numbers, int least) {
   if (numbers.size() == 1) numbers.push_back(numbers.front());
   if (numbers.size() != 2)

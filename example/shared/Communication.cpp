@@ -23,8 +23,8 @@ bool is_earlier(Interval const& a, Interval const& b) {
 }
 
 /// The tasks of all exchanges with one neighbour, or in a plan of those of every other step. One
-/// kind of task is over before the next one of its kind begins, so the k-th of each kind belong
-/// together.
+/// task of a kind is complete before the next one of its kind begins, so the k-th of each kind
+/// belong together.
 struct Exchanges {
   std::vector<Interval> pack, send, recv, unpack;
 
@@ -83,13 +83,13 @@ Communication communication_of(trellis::Trace const& trace,
     } else if (remove_begin(label, "recv ")) {
       bool const unpacks = remove_end(label, ": unpack");
       Exchanges& of = by_name[std::string(label)];
-      // One of the same label has the value of the future, once that has been unpacked.
+      // Another task with this label only has the value of the future, after the unpacking.
       if (unpacks || task.completes_later) (unpacks ? of.unpack : of.recv).push_back(ran);
     }
   }
   for (auto& [name, of] : by_name) of.add_to(exchanges, name);
 
-  // Go along all beginnings and ends: between two of them nothing changes.
+  // This goes through all beginnings and ends: between two of them nothing changes.
   struct Change {
     Nanoseconds at;
     int exchanges;

@@ -8,24 +8,24 @@
 #include <cstdio>
 #include <string>
 
-/// With this header a program shows how far it is, on a terminal only.
+/// This header shows the progress of a program, on a terminal only.
 namespace example {
 
 class Progress {
  public:
-  /// `is_wanted`: of many processes that share a terminal one shows it.
+  /// `is_wanted`: one of many processes that share a terminal shows the progress.
   explicit Progress(int phases, bool is_wanted = true)
       : m_phases(phases), m_shown(is_wanted && isatty(STDERR_FILENO) == 1) {}
   Progress(Progress const&) = delete;
   Progress& operator=(Progress const&) = delete;
   ~Progress() { clear(); }
 
-  /// What the program does from now on.
+  /// Names what the program does from now on.
   void next(char const* phase) {
     m_phase = phase;
     draw(m_done++);
   }
-  /// How much of that is done, from 0 to 1.
+  /// Shows how much of that is done, from 0 to 1.
   void within(double part) { draw(m_done - 1 + std::clamp(part, 0.0, 1.0)); }
   void clear() const {
     if (m_shown) std::fprintf(stderr, "\r\033[K");

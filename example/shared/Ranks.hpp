@@ -6,29 +6,29 @@
 
 #include <string>
 
-/// With this header a program starts and ends on all ranks, and knows what these have in common.
+/// This header starts and ends a program on all ranks, and has what these share.
 namespace example {
 
-/// Thrown to end a rank with this status, where all has been said.
+/// Thrown to end a rank with this status, after all messages have been printed.
 struct Ended {
   int status;
 };
 
-/// Initialises MPI, calls `main_of_rank`, and returns the program's status. What all ranks refuse
-/// (`Refusal`, see Together.hpp) one of them says, and all end. What goes wrong on one rank alone
+/// Initialises MPI, calls `main_of_rank`, and returns the program's status. If all ranks throw a
+/// `Refusal` (see Together.hpp), one of them prints it, and all end. An error on one rank alone
 /// ends the others as well, which may be waiting for it.
 int run_ranks(int argc, char** argv, char const* program,
               void (*main_of_rank)(int argc, char** argv, MPI_Comm world));
 
-/// How many cores each rank of this machine has, if they share those that any of them may use.
-/// Collective.
+/// Returns how many cores each rank of this machine has, if the ranks share the cores that any of
+/// them may use. Collective.
 [[nodiscard]] int share_of_cores(MPI_Comm comm);
 
-/// The number of workers of a rank that was asked for; where neither the command line (0) nor the
-/// environment says it, the ranks of a machine share its cores. Collective.
+/// Returns the requested number of workers of a rank. If neither the command line (0) nor the
+/// environment gives it, the ranks of a machine share its cores. Collective.
 [[nodiscard]] int share_workers(int workers, int threads_per_worker, MPI_Comm comm);
 
-/// Its name and version.
+/// Returns its name and version.
 [[nodiscard]] std::string name_of_mpi();
 
 }  // namespace example

@@ -15,7 +15,7 @@
 namespace example {
 namespace {
 
-// The same trace, with no more than `count` tasks: those that began next to each other in the
+// Returns the trace with no more than `count` tasks: those that began next to each other in the
 // middle of the run.
 trellis::Trace excerpt(trellis::Trace const& trace, std::size_t count) {
   auto nodes = trace.graph.nodes();

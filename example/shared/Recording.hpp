@@ -6,18 +6,18 @@
 #include <cstddef>
 #include <filesystem>
 
-/// With this header a program writes the files that show a recorded run. They throw
-/// `std::runtime_error` when they cannot write.
+/// This header writes the files that show a recorded run. Its functions throw `std::runtime_error`
+/// when they cannot write.
 namespace example {
 
-/// Most tasks that each file shows. Of a longer run those are shown that began next to each other
-/// in its middle.
+/// The most tasks that each file shows. For a longer run these are tasks that began next to each
+/// other in its middle.
 inline constexpr std::size_t tasks_in_trace = 5000;
 inline constexpr std::size_t tasks_in_timeline = 500;
 inline constexpr std::size_t tasks_in_graph = 60;
 
-/// Writes `trace.json`, `timeline.svg` and `analysis.txt` into a folder. The last has how parallel the
-/// whole run was, and how long it would take on other machines.
+/// Writes `trace.json`, `timeline.svg` and `analysis.txt` into a folder. The last one says how
+/// parallel the whole run was, and how long it would take on other machines.
 void write_timeline(std::filesystem::path const& folder, trellis::Trace const& trace);
 
 /// Writes `graph.dot` into a folder.

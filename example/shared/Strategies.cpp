@@ -11,7 +11,7 @@
 namespace example {
 namespace {
 
-/// One of two panels with a bar for each strategy.
+/// Returns one of two panels with a bar for each strategy.
 std::string panel(double left, std::string const& what, char const* format, char const* colour,
                   std::vector<StrategyFindings> const& found,
                   double (*value)(StrategyFindings const&)) {

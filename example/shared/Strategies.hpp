@@ -13,14 +13,14 @@
 #include <utility>
 #include <vector>
 
-/// With this header a program runs under each orchestration by its name, and tells what came of it.
+/// This header runs a program under each orchestration by its name, and reports the results.
 namespace example {
 
-/// Native, and this one; with an empty name one of each kind. Throws `trellis::Error` for a name
-/// that there is not.
+/// Returns native, and the named one; with an empty name one of each kind. Throws `trellis::Error`
+/// for an unknown name.
 [[nodiscard]] std::vector<std::string> strategies(std::string const& wanted);
 
-/// Advises as another one does, and counts what has been released.
+/// An orchestration that advises as another one does, and counts what has been released.
 class CountingOrchestration final : public trellis::Orchestration {
  public:
   explicit CountingOrchestration(std::shared_ptr<trellis::Orchestration> of)
@@ -40,7 +40,7 @@ class CountingOrchestration final : public trellis::Orchestration {
     return m_of->fuse(kind);
   }
   void formed(trellis::TaskKind kind, trellis::FusionSample const& sample) override {
-    // Nobody reads them before all tasks are complete.
+    // These are read only after all tasks are complete.
     if (sample.batch > 1) {
       m_batches.fetch_add(1, std::memory_order_relaxed);
       m_tasks.fetch_add(static_cast<std::int64_t>(sample.batch), std::memory_order_relaxed);
@@ -51,7 +51,7 @@ class CountingOrchestration final : public trellis::Orchestration {
     m_of->observed(kind, sample);
   }
 
-  /// Of two tasks or more.
+  /// Returns the number of batches of two tasks or more.
   [[nodiscard]] std::int64_t batches() const { return m_batches; }
   [[nodiscard]] std::int64_t tasks_in_batches() const { return m_tasks; }
 
@@ -61,7 +61,7 @@ class CountingOrchestration final : public trellis::Orchestration {
   std::atomic<std::int64_t> m_tasks{0};
 };
 
-/// Of one run: what a program counts.
+/// The counts of one run.
 struct StrategyRun {
   double seconds = 0;
   std::int64_t skeletons = 0;  ///< patches that sweeps have updated themselves
@@ -72,7 +72,7 @@ struct StrategyRun {
   bool agrees = true;           ///< in every bit with the serial run
 };
 
-/// Of the runs with one strategy. Counts are of the last one.
+/// The findings of the runs with one strategy. Counts are of the last run.
 struct StrategyFindings {
   std::string name;
   std::vector<double> seconds;
@@ -85,13 +85,13 @@ struct StrategyFindings {
   [[nodiscard]] double part_found_done() const;
 };
 
-/// A table; the first one is native.
+/// Prints a table; the first row is native.
 void print(std::vector<StrategyFindings> const& found);
 [[nodiscard]] nlohmann::ordered_json json_of(std::vector<StrategyFindings> const& found);
 [[nodiscard]] bool all_agree(std::vector<StrategyFindings> const& found);
 
 /// Writes an SVG: for each strategy its time, and the mean size of its batches. Throws
-/// `std::runtime_error` when it cannot be written.
+/// `std::runtime_error` when it cannot write.
 void draw(std::filesystem::path const& file, std::string const& title,
           std::vector<StrategyFindings> const& found);
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// With this header a program tells numbers, in lines of two columns.
+/// This header prints numbers, in lines of two columns.
 namespace example {
 
 inline void line(char const* what, std::string const& value) {

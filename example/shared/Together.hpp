@@ -7,11 +7,11 @@
 #include <functional>
 #include <stdexcept>
 
-/// With this header what one rank cannot do ends the program on all ranks, and none of them waits
-/// for it.
+/// This header ends the program on all ranks when one rank cannot do a step. None of them then
+/// waits for it.
 namespace example {
 
-/// What all ranks have thrown; one of them has to print it.
+/// An error that all ranks throw; one of them has to print it.
 class Refusal : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -20,10 +20,10 @@ class Refusal : public std::runtime_error {
 /// of the first rank that has one. Collective; `step` must not be.
 void together(MPI_Comm comm, std::function<void()> const& step);
 
-/// Is it so on all ranks? Collective.
+/// True if `here` is true on all ranks. Collective.
 [[nodiscard]] bool all_of(MPI_Comm comm, bool here);
 
-/// The largest value of all ranks. Collective.
+/// Returns the largest value of all ranks. Collective.
 [[nodiscard]] double largest_of(MPI_Comm comm, double here);
 
 }  // namespace example

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What would two or four devices bring? A stencil in bands, one for each device, on devices in
-// software that keep virtual time: the values are really computed, the times are those of the
+// What would two or four devices gain? A stencil in bands, one for each device, runs on devices in
+// software that keep virtual time. The values are really computed. The times are those of the
 // machine that `machine()` describes. On a small grid the devices wait for the one host thread that
 // launches all this.
 //
-// Look at: `machine` and `step`. The halo rows are copied while the inner rows are computed; nobody
-// wrote an event, a stream or a barrier.
+// Look at: `machine` and `step`. The halo rows are copied while the inner rows are computed; the
+// program has no event, stream or barrier.
 #include <Trellis_Simulated.hpp>
 #include <Trellis.hpp>
 
@@ -46,7 +46,7 @@ auto row(Rows const& field, int i) {
   return Kokkos::subview(field, i, Kokkos::ALL());
 }
 
-/// Cells of some rows of a band.
+/// Computes the cells of some rows of a band.
 void relax(trellis::TaskGraph& graph, Band const& band, int device, Interval rows) {
   Rows const in = band.before, out = band.after;
   auto const needed = Kokkos::subview(in, Interval(rows.first - 1, rows.second + 1), Kokkos::ALL());

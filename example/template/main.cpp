@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Heat flows along a rod that is cut into tiles: one task for each tile and step. A task says which
-// part of the old temperatures it reads and which part of the new ones it writes; from that Trellis
-// knows which tasks may run at the same time. Prints the heat at the end, which must be the same as
-// at the beginning.
+// Heat flows along a rod that is cut into tiles: one task for each tile and step. A task declares
+// which part of the old temperatures it reads and which part of the new ones it writes. From that
+// Trellis knows which tasks may run at the same time. Prints the heat at the end, which must be the
+// same as at the beginning.
 #include <Trellis.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Each rank sends a row of numbers to the next one, in a ring, and all ranks add up what has come.
-// Messages are tasks: they read and write Views, and no line waits for them.
+// Messages are tasks: they read and write Views, and no line of the program waits for them.
 #include <Trellis.hpp>
 #include <Trellis_Mpi.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Of a grid those cells are kept whose corners all lie in a range, then those of them whose average
-// does, and then the points that no cell uses are dropped. Each of these sizes is known only when a
-// task has counted, and the whole chain is submitted before the first task ends.
+// This program keeps those cells of a grid whose corners all lie in a range, then those of them
+// whose average does. It then drops the points that no cell uses. Each of these sizes is known only
+// when a task has counted, and the whole chain is submitted before the first task ends.
 //
-// Look at: `keep`, which is used twice, on a grid and on what it has made of it, and `compact`, in
-// which worklets and an ordinary parallel_for follow one another.
+// Look at: `keep`, which is used twice, on a grid and on its result, and `compact`, in which
+// worklets and an ordinary parallel_for follow one another.
 #include <Trellis.hpp>
 #include <Trellis_Worklets.hpp>
 
@@ -38,7 +38,7 @@ struct Hills : trellis::MapPoints {
   }
 };
 
-/// 1 where all corners lie in the range.
+/// Returns 1 where all corners lie in the range.
 struct Inside : trellis::MapCells {
   using ControlSignature = void(Topology, Field(Point), Field(Out));
   using ExecutionSignature = _3(_2);
@@ -66,7 +66,7 @@ struct IsLess : trellis::MapFields {
   KOKKOS_FUNCTION int operator()(double value, double limit) const { return value < limit ? 1 : 0; }
 };
 
-/// The cells of which one comes, with a number for each.
+/// Keeps the cells with a count of one, and their values.
 struct Keep : trellis::GenerateCells {
   using ControlSignature = void(Topology, Counts, Field, Topology(Out), Field(Out));
   using ExecutionSignature = _5(Vertices(_1), _3, Vertices(_4));
@@ -115,7 +115,7 @@ void compact(trellis::TaskGraph& graph, Quads const& cells, std::int64_t points,
   trellis::invoke("mark points", policy, MarkPoints(), cells, marks);
   trellis::invoke("which are used", policy, IsUsed(), marks, is_used);
   trellis::invoke("number points", policy, TakeNumber(), is_used, used);
-  // Worklets write their own item only; this one goes elsewhere.
+  // Worklets write their own item only, but this kernel writes other items.
   trellis::parallel_for(
       "invert", ResourcePolicy(graph, trellis::extent(used), read(used), write(new_number)),
       KOKKOS_LAMBDA(std::int64_t i, Numbers::read_view const& old,
@@ -123,7 +123,7 @@ void compact(trellis::TaskGraph& graph, Quads const& cells, std::int64_t points,
   trellis::invoke("renumber", policy, Renumber(), cells, new_number, compacted);
 }
 
-/// Cells as marks on the grid: `character` at the lower left corner of each.
+/// Returns cells as marks on the grid: `character` at the lower left corner of each.
 template <class Cells>
 void draw(std::vector<std::string>& rows, Cells const& cells, char character) {
   auto const host =
@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
   std::printf("submitted\n");
   graph.wait();
 
-  // The same averages, from the compacted cells and the points that are left.
+  // These are the same averages, from the compacted cells and the remaining points.
   auto const cells = compacted.managed();
   auto const points = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), used.managed());
   auto const connectivity =

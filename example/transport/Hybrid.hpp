@@ -18,14 +18,14 @@
 #include "Problem.hpp"
 #include "Report.hpp"
 
-/// With this header the equations are solved on a host and two devices of different speeds, in
-/// software. Values are really computed; times are virtual, those of `Machine`.
+/// This header solves the equations on a host and two devices of different speeds, in software.
+/// Values are really computed; times are virtual, those of `Machine`.
 namespace transport {
 
 using trellis::Simulated;
 using HostKernels = Simulated::kernel_space;
 
-/// What ran on the host, and when; by one thread at a time.
+/// What ran on the host, and when. One thread at a time writes it.
 struct HostRun {
   std::string label;
   std::int64_t begin;
@@ -51,7 +51,7 @@ struct OnVirtualHost {
   }
 };
 
-/// Each task on the host or on a device.
+/// Places each task on the host or on a device.
 struct Anywhere {
   int cells;
   std::shared_ptr<HostLog> log;
@@ -90,7 +90,7 @@ class HybridRun {
         m_log(std::make_shared<HostLog>()),
         m_model(m_graph, problem, targets(std::move(placement)), Anywhere{problem.cells, m_log}) {}
 
-  /// What the pass took. One thread does everything, so it is the same each time.
+  /// Returns the time of the pass. One thread does everything, so it is the same each time.
   std::int64_t step() {
     m_log->clear();
     for (int number : {0, 1}) Simulated::device(number).clear_log();
@@ -122,7 +122,7 @@ class HybridRun {
       if (record.kind == trellis::SimulatedRecord::Kind::copy) ++count;
     return count;
   }
-  /// The last pass, in virtual time.
+  /// Returns the last pass, in virtual time.
   [[nodiscard]] trellis::Trace trace() const {
     trellis::Trace trace;
     trace.rows = {"host"};
@@ -182,7 +182,7 @@ class HybridRun {
   std::vector<std::pair<int, trellis::SimulatedRecord>> m_records;  ///< with the device
 };
 
-/// `look`: at the run in the end, whose last pass had the places that were chosen.
+/// Calls `look` with the run at the end, whose last pass had the chosen places.
 template <class Look>
 HybridFindings run_hybrid(Problem const& problem, Look&& look) {
   HybridFindings found;
@@ -202,7 +202,7 @@ HybridFindings run_hybrid(Problem const& problem, Look&& look) {
     found.hybrid_ns = run.step();
     found.agrees = found.agrees && agree(problem, run, plain);
     ++found.steps;
-    is_last = !placement->wants_times() || run.is_serial();  // where nobody chooses
+    is_last = !placement->wants_times() || run.is_serial();  // where no policy chooses
     if (!is_last) plain.step();
   }
   found.copies = run.copies();

@@ -10,14 +10,15 @@
 
 #include "Problem.hpp"
 
-/// With this header both solvers compute the same: functors over the rows of a cube of cells.
+/// This header has the kernels of both solvers: functors over the rows of a cube of cells.
 namespace transport {
 
 using F = trellis::Field<double***, Kokkos::LayoutRight>;
 using In = F::read_view;
 using Out = F::view;
 
-/// Periodic: before the first cell is the last one. A face has the number of the cell after it.
+/// The cells are periodic: before the first cell is the last one. A face has the number of the cell
+/// after it.
 struct Cells {
   int n;
   [[nodiscard]] KOKKOS_FUNCTION int before(int k) const { return (k == 0 ? n : k) - 1; }
@@ -51,7 +52,7 @@ struct Diffusion {
   }
 };
 
-/// q = u phi, with phi from where the wind comes.
+/// q = u phi, with phi from the upwind side.
 struct Convection {
   Cells cells;
   int direction;
@@ -78,7 +79,7 @@ struct Product {
   }
 };
 
-/// Source less divergence. `fluxes`: three diffusive and three convective ones.
+/// Source minus divergence. `fluxes`: three diffusive and three convective ones.
 struct Balance {
   Cells cells;
   double per_spacing;  ///< 1 / h
@@ -118,7 +119,7 @@ inline Convection convection(Problem const& problem, int direction) {
   return {{problem.cells}, direction, Problem::velocity[direction]};
 }
 
-/// The initial values, in any View on the host.
+/// Sets the initial values, in any View on the host.
 template <class V>
 void set_initial(Problem const& problem, int equation, V const& phi) {
   double const wave = 2 * 3.14159265358979323846 / problem.cells;

@@ -17,7 +17,7 @@
 #include "Problem.hpp"
 #include "Report.hpp"
 
-/// With this header the equations are solved in each of the ways, and what that takes is known.
+/// This header solves the equations in each of the ways, and measures them.
 namespace transport {
 
 template <class Act>
@@ -27,13 +27,13 @@ double seconds_of(Act const& act) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// What the fields of a model take at most on so many workers.
+/// Returns how much memory the fields of a model take at most on so many workers.
 inline std::size_t predicted_bytes(trellis::TaskGraph& graph, Problem const& problem, int workers) {
   return Model(graph, problem).memory().peak(workers);
 }
 
-/// One step that is not timed, then `steps` that are, with a wait after each. Adds to what was
-/// found with this ratio. `oracle`: has done as many steps.
+/// Runs one step that is not timed, then `steps` that are, with a wait after each. Adds to the
+/// findings for this ratio. `oracle` has done as many steps.
 inline bool run_ratio(trellis::TaskGraph& graph, Problem const& problem, int steps, bool limit,
                       Plain const& oracle, RatioFindings& found) {
   graph.set_threads(found.ratio.workers, found.ratio.threads);
@@ -71,7 +71,7 @@ inline bool run_serially(Problem const& problem, int steps, Plain const& oracle)
   return agree(problem, model, oracle);
 }
 
-/// Steps of a graph that records.
+/// Records steps of a graph.
 inline trellis::Trace record(Problem const& problem, int workers, int steps) {
   trellis::TaskGraphOptions options;
   options.name = "transport, recorded";
@@ -87,13 +87,13 @@ inline trellis::Trace record(Problem const& problem, int workers, int steps) {
   return graph.trace();
 }
 
-/// A step as a graph, without those before it.
+/// Returns a step as a graph, without those before it.
 inline trellis::Graph one_step(trellis::Graph const& graph, Problem const& problem) {
   trellis::TaskId const last = graph.nodes().back().id;
   return trellis::tasks_after(graph, last - static_cast<trellis::TaskId>(problem.tasks()));
 }
 
-/// Steps after each of which the ratio may change. Begins with as many workers as there are
+/// Runs steps after each of which the ratio may change. It begins with as many workers as there are
 /// threads.
 inline std::vector<Findings::Pass> run_with_feedback(Problem const& problem, int threads,
                                                      int passes, trellis::Graph const& structure) {

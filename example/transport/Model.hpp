@@ -13,10 +13,10 @@
 #include "Kernels.hpp"
 #include "Problem.hpp"
 
-/// With this header the equations are a model of fields.
+/// This header has the equations as a model of fields.
 namespace transport {
 
-/// All tasks on the host.
+/// Places all tasks on the host.
 struct OnTheHost {
   static constexpr auto place = trellis::on<Kokkos::DefaultHostExecutionSpace>;
   template <class Functor, class... Annotations>
@@ -27,8 +27,8 @@ struct OnTheHost {
   }
 };
 
-/// The scalars and the right-hand sides are there between steps; fluxes and sources have memory
-/// only while they are needed. `Add` gives a task to the model, and says where it may run.
+/// The scalars and the right-hand sides exist between steps. Fluxes and sources have memory only
+/// while they are needed. `Add` gives a task to the model, and determines where it may run.
 template <class Add>
 class ModelOf {
  public:
@@ -63,7 +63,7 @@ class ModelOf {
           Advance{{m_problem.cells}, m_problem.time_step()});
   }
 
-  /// After a wait.
+  /// Returns a scalar. Call it after a wait.
   [[nodiscard]] F::host_view phi(int equation) const {
     return m_model.host_view(m_phi[static_cast<std::size_t>(equation)]);
   }

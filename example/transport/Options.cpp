@@ -24,7 +24,7 @@ void require(char const* option, int least, int value, int most) {
          std::to_string(most) + ", it is " + std::to_string(value));
 }
 
-/// "2x1"
+/// Parses a text such as "2x1".
 trellis::ThreadRatio ratio_of(std::string const& text) {
   trellis::ThreadRatio ratio;
   char const* const end = text.data() + text.size();

@@ -9,7 +9,7 @@
 
 #include "Problem.hpp"
 
-/// With this header a reader knows what can be asked of the program on its command line.
+/// This header has the options of the program's command line.
 namespace transport {
 
 struct Options {
@@ -23,15 +23,15 @@ struct Options {
   int hybrid_equations = 2;
   std::filesystem::path output = "out/transport";
 
-  /// Threads of the ratio that has the most.
+  /// Returns the threads of the ratio that has the most.
   [[nodiscard]] int threads() const;
-  /// The same, but not more than there are cores: what feedback divides.
+  /// Returns the threads that feedback divides: as many, but not more than there are cores.
   [[nodiscard]] int threads_of_feedback() const;
-  /// That Kokkos must have: those, or the threads of a worker.
+  /// Returns the threads that Kokkos must have: those, or the threads of a worker.
   [[nodiscard]] int threads_of_kokkos() const;
 };
 
-/// Reads the command line. Throws `std::runtime_error` when values do not go together; ends the
+/// Reads the command line. Throws `std::runtime_error` when values contradict each other. Ends the
 /// program after `--help` and after a malformed command line, as CLI11 does.
 [[nodiscard]] Options parse(int argc, char** argv);
 

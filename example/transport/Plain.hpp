@@ -13,12 +13,12 @@
 #include "Kernels.hpp"
 #include "Problem.hpp"
 
-/// With this header the equations are a plain loop of kernels.
+/// This header has the equations as a plain loop of kernels.
 namespace transport {
 
 using Host = Kokkos::DefaultHostExecutionSpace;
 
-/// Of so many threads, where the space has them.
+/// Returns an instance with so many threads, where the space has them.
 template <class Space = Host>
 Space host_with(int threads) {
   if constexpr (std::is_constructible_v<Space, int>)
@@ -27,8 +27,8 @@ Space host_with(int threads) {
     return Space();
 }
 
-/// One equation after the other, in memory for as many fluxes and sources as one of them has. What
-/// the model is measured with, and what it must agree with in every bit.
+/// Solves one equation after the other, in memory for as many fluxes and sources as one of them
+/// has. The model is compared with this, and must agree with it in every bit.
 class Plain {
  public:
   Plain(Problem const& problem, Host const& space) : m_problem(problem), m_space(space) {
@@ -43,7 +43,7 @@ class Plain {
     m_source = view("source");
   }
 
-  /// Returns when it is done.
+  /// Returns when the step is complete.
   void step() {
     Cells const cells{m_problem.cells};
     if (m_problem.source == Source::shared) run(Product{cells}, list(m_read), Out(m_source));
@@ -93,7 +93,7 @@ class Plain {
   V m_source;
 };
 
-/// In every bit.
+/// True if both agree in every bit.
 template <class A, class B>
 bool agree(Problem const& problem, A const& a, B const& b) {
   for (int e = 0; e < problem.equations; ++e) {

@@ -12,10 +12,10 @@
 
 #include "Options.hpp"
 
-/// With this header the program tells what it has found.
+/// This header has the program's findings and the functions that report them.
 namespace transport {
 
-/// Of the steps with one ratio. Bytes are of all fields.
+/// The findings of the steps with one ratio. Bytes are of all fields.
 struct RatioFindings {
   trellis::ThreadRatio ratio;
   std::vector<double> seconds;  ///< of a step, in each repetition
@@ -26,14 +26,15 @@ struct RatioFindings {
   std::size_t held_back = 0;  ///< tasks that had to wait for memory
 };
 
-/// Of steps whose tasks may run on the host or on devices. Times are of the devices' virtual clock.
+/// The findings of steps whose tasks may run on the host or on devices. Times are of the devices'
+/// virtual clock.
 struct HybridFindings {
   Problem problem;
   std::int64_t host_ns = 0;    ///< of a pass, with all tasks on the host
   std::int64_t hybrid_ns = 0;  ///< with the places that were chosen
   int copies = 0;              ///< in a pass, with these
   int steps = 0;               ///< until they were chosen, and the first one with them
-  /// Of each kind of task: how many are where.
+  /// How many tasks of each kind are where.
   std::map<std::string, std::map<std::string, int>> assignment;
   bool agrees = true;  ///< in every bit with the plain loop: both, and a serial graph
 };
@@ -56,7 +57,7 @@ struct Findings {
 
 [[nodiscard]] std::string text_of(trellis::ThreadRatio const& ratio);
 void print(Options const& options, Findings const& found);
-/// Writes `summary.json`. Throws `std::runtime_error` when it cannot be written.
+/// Writes `summary.json`. Throws `std::runtime_error` when it cannot write.
 void write_summary(Options const& options, Findings const& found);
 
 }  // namespace transport

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Transport of scalars, the scalability test of the source, as a model of fields and as a plain
-// loop. `transport --help` tells what can be set.
+// loop. `transport --help` lists the options.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -23,7 +23,7 @@
 namespace transport {
 namespace {
 
-/// The first scalar in the middle of the cube.
+/// Writes a picture of the first scalar in the middle of the cube.
 void write_picture(Options const& options, Plain const& plain) {
   int const n = options.problem.cells;
   auto const phi = plain.phi(0);
@@ -33,7 +33,7 @@ void write_picture(Options const& options, Plain const& plain) {
   heat::write_png(options.output / "phi.png", picture);
 }
 
-/// The same equations where their tasks may run anywhere. Draws the last one.
+/// Solves the same equations where their tasks may run anywhere. Draws the last one.
 std::vector<HybridFindings> run_on_devices([[maybe_unused]] Options const& options,
                                            [[maybe_unused]] example::Progress& progress) {
   std::vector<HybridFindings> all;
@@ -76,7 +76,7 @@ Findings run(Options const& options) {
   graph_options.threads_per_worker = 1;
   trellis::TaskGraph graph(graph_options);
   Host const one_thread = host_with(1);
-  // In turns, so that what disturbs the machine for a while disturbs all.
+  // The runs alternate, so that a temporary disturbance of the machine affects all.
   for (int k = 0; k < options.repetitions; ++k) {
     progress.next("plain loop");
     Plain plain(problem, one_thread);
@@ -96,7 +96,7 @@ Findings run(Options const& options) {
     write_picture(options, plain);
   }
 
-  // Time stamps and the graphs cost, so they come from a run of their own.
+  // Time stamps and the graphs cost time, so they come from a run of their own.
   progress.next("recorded run");
   trellis::Trace const single = record(problem, 1, 2);
   trellis::Graph const structure = one_step(single.graph, problem);
@@ -128,7 +128,7 @@ int report(Options const& options, Findings const& found) {
   for (RatioFindings const& each : found.ratios) {
     if (each.measured > each.predicted)
       throw std::runtime_error("the fields have taken more memory than they may");
-    // With more workers a later step may be the first one to come to the limit.
+    // With more workers a later step may be the first one to reach the limit.
     if (each.ratio.workers == 1 && each.allocated_later != 0)
       throw std::runtime_error("a step after the first one has allocated memory");
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Heat flows between the patches of an unstructured mesh. Patches lie at random; each touches those
-// that are near, as many as there are: one, or a dozen. So nobody knows before the program runs
-// how many Views a task reads.
+// Heat flows between the patches of an unstructured mesh. Patches lie at random. Each touches those
+// that are near, as many as there are: one, or a dozen. So the number of Views that a task reads is
+// known only when the program runs.
 //
 // Look at: `step`, whose tasks read a range of Views and get it as one argument, and `output`,
-// which fills an AccessList with what it needs.
+// which fills an AccessList with the patches that it needs.
 #include <Trellis.hpp>
 #include <Trellis_Resources.hpp>
 
@@ -29,7 +29,7 @@ constexpr int patch_count = 60;
 constexpr int cell_count = 16;
 constexpr int steps = 20;
 
-/// Who touches whom.
+/// The patches that touch each other.
 struct Mesh {
   Mesh() {
     std::uint32_t random = 1;
@@ -68,7 +68,7 @@ std::vector<Cells> make_patches(std::string const& label) {
   return all;
 }
 
-/// One cell of a patch after a step.
+/// Computes one cell of a patch after a step.
 template <class Neighbours, class Old>
 KOKKOS_INLINE_FUNCTION double relaxed(int i, Neighbours const& near, std::size_t count,
                                       Old const& old) {
@@ -77,7 +77,7 @@ KOKKOS_INLINE_FUNCTION double relaxed(int i, Neighbours const& near, std::size_t
   return old(i) + flow / 16;
 }
 
-/// A task for each patch. The functor gets the Views of its neighbours as a list.
+/// Submits a task for each patch. The functor gets the Views of its neighbours as a list.
 void step(trellis::TaskGraph& graph, Mesh const& mesh, std::vector<Cells> const& before,
           std::vector<Cells> const& after) {
   for (std::size_t p = 0; p < after.size(); ++p)
@@ -90,7 +90,7 @@ void step(trellis::TaskGraph& graph, Mesh const& mesh, std::vector<Cells> const&
                       Cells const& now) { now(i) = relaxed(i, near, near.size(), old); });
 }
 
-/// The mean of some patches, as soon as these are ready.
+/// Returns the mean of some patches, as soon as these are ready.
 trellis::Future<double> output(trellis::TaskGraph& graph, std::vector<Cells> const& patches,
                                std::size_t stride) {
   trellis::AccessList list;
@@ -113,7 +113,7 @@ trellis::Future<double> output(trellis::TaskGraph& graph, std::vector<Cells> con
       });
 }
 
-/// The same without Trellis.
+/// Computes the same without Trellis.
 std::vector<std::vector<double>> plain(Mesh const& mesh) {
   std::vector<std::vector<double>> a;
   for (int p = 0; p < patch_count; ++p) a.push_back(std::vector<double>(cell_count, p % 7));

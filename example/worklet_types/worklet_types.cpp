@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Types of one's own in worklets, without a change to Trellis: a word of a control signature, an
-// execution argument, a word of an execution signature, a domain, and a kind that is run in its own
-// way. They live in the program's namespace; what tells Trellis about them are specialisations.
+// A program's own types in worklets, without a change to Trellis: a word of a control signature, an
+// execution argument, a word of an execution signature, a domain, and a kind with its own schedule.
+// They live in the program's namespace. Specialisations make Trellis use them.
 //
 // A rod is stored as one value for each of its joints, packed two in one number. A worklet over the
-// rod's bars wants the joints unpacked, and the length of its bar; and it is to run over every
-// other bar only.
+// rod's bars needs the joints unpacked, and the length of its bar. It should run over every other
+// bar only.
 #include <Trellis.hpp>
 #include <Trellis_Worklets.hpp>
 
@@ -47,7 +47,7 @@ struct JointsPortal {
     std::uint32_t const word = words(joint / 2);
     return (joint % 2 == 0 ? word & 0xffffu : word >> 16) / 100.0;
   }
-  /// By default: where the bar begins.
+  /// Returns by default where the bar begins.
   KOKKOS_FUNCTION double load(worklets::WorkItem<1> const& bar) const { return at(bar.flat); }
 };
 struct MakeJointsPortal {
@@ -82,7 +82,7 @@ struct Twice {
 
 }  // namespace rods
 
-/// How `PackedJoints` are bound to `Joints`, in any domain.
+/// Binds `PackedJoints` to `Joints`, in any domain.
 template <class Domain>
 struct trellis::BindArgument<
     trellis::worklets::Parameter<rods::Joints, trellis::worklets::In, Domain>, rods::PackedJoints> {
@@ -95,7 +95,7 @@ struct trellis::BindArgument<
   static std::string label(rods::PackedJoints const& joints) { return joints.words.label(); }
 };
 
-/// What `Stretched(_N, _M)` is: it looks at two execution arguments.
+/// Defines `Stretched(_N, _M)`: it reads two execution arguments.
 template <int N, int M, class Bindings>
 struct trellis::BindExecution<
     rods::Stretched (*)(trellis::worklets::Argument<N>, trellis::worklets::Argument<M>), Bindings> {
@@ -108,7 +108,7 @@ struct trellis::BindExecution<
   }
 };
 
-/// How worklets of this kind are run: half of the indices.
+/// Defines how worklets of this kind run: over half of the indices.
 template <class Worklet>
 struct trellis::WorkletScheduler<rods::MapEveryOtherBar, Worklet> {
   template <class Policy, class Bindings>
