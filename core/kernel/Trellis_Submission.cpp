@@ -54,13 +54,10 @@ Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& mai
   m_root.kind = RegionKind::graph;
 }
 
-/// Works like `publish`, for a task whose handle no other thread has yet. Without edges no other
-/// thread changes its count.
+/// Works like `publish`, for a task whose handle no other thread has yet.
 inline void Submission::publish_new(Task& task, std::int32_t rest, Frame* frame) {
-  if (rest != Task::being_submitted) return publish(task, rest, frame);
   m_kernel.events().changed(task, TaskState::pending);
-  task.unfinished.store(0, std::memory_order_release);
-  m_kernel.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
+  if (task.publish_new(rest)) m_kernel.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
 }
 
 inline Task& Submission::take_cell(Seat* seat) {
@@ -366,7 +363,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
     m_slab.recycle_chain(&task, &task);
     throw;
   }
-  task.unfinished.store(Task::being_submitted, std::memory_order_relaxed);
+  task.begin_submission();
   task.launched = false;
   task.has_waiter = false;
   task.clear_successors();

@@ -104,6 +104,8 @@ struct TaskExtras : NewFromReserve {
 /// happens after every predecessor and after the submission. While it is not 0 the task cannot
 /// start. Meanwhile another edge may be added under the lock of its region by adding 1. The count
 /// must be known not to reach 0 until then, or a compare-and-swap that never starts from 0 adds it.
+/// All stores release. A thread that asks for a recorded task may read the count of its plan's owner
+/// when that cell has been given on, see Kernel::is_done. It then happens after the end of the plan.
 struct alignas(64) Task {
   Task();
   ~Task();
@@ -198,6 +200,27 @@ struct alignas(64) Task {
   [[nodiscard]] bool count_down(std::int32_t edges = 1) {
     return unfinished.fetch_sub(edges, std::memory_order_acq_rel) == edges;
   }
+  void begin_submission() { set_edges(being_submitted); }
+  void set_edges(std::int32_t edges) { unfinished.store(edges, std::memory_order_release); }
+  /// Ends the submission of a task whose handle no other thread has yet. `rest` is what its count
+  /// began with, less its edges. Without edges no other thread changes the count. Returns true if
+  /// the task is ready.
+  [[nodiscard]] bool publish_new(std::int32_t rest) {
+    if (rest != being_submitted) return count_down(rest);
+    unfinished.store(0, std::memory_order_release);
+    return true;
+  }
+  /// The owner of a plan counts the replays that are not complete, see PlanState.
+  void begin_plan() { set_edges(0); }
+  void count_replays(std::int32_t by) { unfinished.fetch_add(by, std::memory_order_acq_rel); }
+  /// A task of a plan, which has extras, is live from here until the plan is dismantled.
+  void begin_recorded(TaskId as, Task* owner) {
+    id = as;
+    extras->plan_owner.store(owner, std::memory_order_release);
+    live_id.store(as, std::memory_order_release);
+    set_edges(0);
+  }
+  void end_recorded() { live_id.store(0, std::memory_order_release); }
   /// Adds an edge that the caller counts down again, so the task cannot start meanwhile. Requires
   /// the lock, under which the task has been found live. Returns the number of edges before; 0: the
   /// task is ready, or has started, and is not held back.

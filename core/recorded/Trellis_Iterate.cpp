@@ -291,7 +291,7 @@ void Passes::link_part(RecordedGraph const& plan, std::vector<Task*> const& part
     if (next.runs_on_device() && DeviceTasks::trigger_between(part, next) == Trigger::launch)
       next.on_device->predecessors.push_back({&part, part.id});
   }
-  if (!as_graph) part.unfinished.store(std::max(plan.edges_to(k), 1), std::memory_order_relaxed);
+  if (!as_graph) part.set_edges(std::max(plan.edges_to(k), 1));
 }
 
 /// The caller holds the graph's lock.

@@ -103,7 +103,7 @@ std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
   plan->graphs = &m_graphs;
   plan->owner->region = nullptr;
   plan->owner->region_kind = RegionKind::graph;
-  plan->owner->unfinished.store(0, std::memory_order_relaxed);
+  plan->owner->begin_plan();
   plan->recorded->region().owner = plan->owner;
   return plan;
 }
@@ -115,10 +115,7 @@ Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
   node.plan = &plan;
   node.index = static_cast<std::uint32_t>(index);
   Task& task = m_admission.make_task(spec);
-  task.id = ++m_last_recorded;
-  task.extras->plan_owner.store(plan.owner, std::memory_order_relaxed);
-  task.live_id.store(task.id, std::memory_order_release);
-  task.unfinished.store(0, std::memory_order_relaxed);
+  task.begin_recorded(++m_last_recorded, plan.owner);
   put_into(task, plan.recorded->region());
   task.node = &node;
   return task;
@@ -243,7 +240,7 @@ void Plans::link(PlanState& plan) {
     if (node.own_round == 0) ++plan.leaves;
   });
   plan.for_each_run([&](Task& task) {
-    task.unfinished.store(task.node->first_edges, std::memory_order_relaxed);
+    task.set_edges(task.node->first_edges);
     if (task.node->first_edges == 0) plan.roots.push_back(&task);
   });
   std::span<std::uint32_t const> const barriers = plan.recorded->barriers();
@@ -291,7 +288,7 @@ void Plans::dismantle(PlanState& plan) {
     note_failures(plan);
     for (auto const& piece : plan.pieces) plan.tasks.push_back(piece->task);
     for (Task* task : plan.tasks) {
-      task->live_id.store(0, std::memory_order_release);
+      task->end_recorded();
       task->clear_extras();
     }
   }

@@ -27,9 +27,7 @@ static constexpr TaskOps replay_ops{
     [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
 
 void add_pending(PlanState& plan, std::int32_t by) {
-  for_each_plan(plan, [&](PlanState& each) {
-    each.owner->unfinished.fetch_add(by, std::memory_order_acq_rel);
-  });
+  for_each_plan(plan, [&](PlanState& each) { each.owner->count_replays(by); });
 }
 
 TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
@@ -224,7 +222,7 @@ class Plans::RunEnds {
     PlanComponent const& component = m_plan.components[node.component];
     bool const last = node.round + 1 == component.rounds.load(std::memory_order_relaxed);
     node.round = last ? 0 : node.round + 1;
-    m_task.unfinished.store(last ? node.first_edges : node.edges, std::memory_order_relaxed);
+    m_task.set_edges(last ? node.first_edges : node.edges);
     m_successors = last ? node.own_round : m_task.successor_count;
     m_again = !last && node.edges == 0;
     m_is_leaf = last && node.own_round == 0;

@@ -10,6 +10,10 @@
 
 namespace trellis::Impl {
 
+#if defined(TRELLIS_IMPL_MODEL)
+int looks_of_model = 1;
+#endif
+
 namespace {
 // How long a thread looks for work before it sleeps: about as long as it takes to put it to sleep
 // and to wake it. At the end it yields its core where threads share cores; elsewhere that is the
@@ -20,7 +24,7 @@ namespace {
 // and so it does yield: what it polls for, such as another rank, may need this core.
 #if defined(TRELLIS_IMPL_MODEL)  // the model checker explores each interleaving
 constexpr int spins_before_yield = 1;
-constexpr int spins_before_sleep = 1;
+int const& spins_before_sleep = looks_of_model;
 #else
 constexpr int spins_before_yield = 200;
 constexpr int spins_before_sleep = 230;

@@ -60,6 +60,7 @@ void store(T volatile* address, T value, int order, void const* place) {
   Step step;
   step.kind = Step::Kind::store;
   prepare(step, address, "store", order, place);
+  if (step.order == dropped) return;
   step.operand = widened(value);
   search().perform(step);
 }
@@ -73,6 +74,11 @@ T modify(T volatile* address, T value, int order, void const* place, char const*
   step.operand = widened(value);
   step.change = change;
   step.awaits = sizeof(T) == 1 && value == 1 && operation[0] == 'e' && !search().spins();
+  if (step.order == dropped) {
+    step.kind = Step::Kind::load;
+    step.awaits = false;
+    step.order = Memory::acquires(order & 7) ? order & 7 : 0;
+  }
   search().perform(step);
   return static_cast<T>(step.result);
 }
@@ -170,8 +176,12 @@ using namespace trellis::model;  // NOLINT
 extern "C" {
 
 void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
+void __tsan_func_entry(void*) {
+  if (in_program()) search().enter(__builtin_frame_address(0));
+}
+void __tsan_func_exit() {
+  if (in_program()) search().leave_function(HERE);
+}
 void __tsan_vptr_update(void** address, void*) {
   plain(address, sizeof(void*), true, HERE);
 }

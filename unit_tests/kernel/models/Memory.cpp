@@ -2,7 +2,9 @@
 #include "Memory.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <utility>
 
 namespace trellis::model {
@@ -80,6 +82,10 @@ std::size_t Memory::insert(int number, std::size_t behind, int thread, int event
   Time const before = variable.stores[behind].time;
   Time const time = index == variable.count ? before + apart
                                             : before + (variable.stores[index].time - before) / 2;
+  if (time == before) {
+    std::cerr << "model: too many stores come in between two others\n";
+    std::abort();
+  }
   std::rotate(variable.stores.begin() + static_cast<std::ptrdiff_t>(index),
               variable.stores.begin() + static_cast<std::ptrdiff_t>(variable.count),
               variable.stores.begin() + static_cast<std::ptrdiff_t>(variable.count) + 1);

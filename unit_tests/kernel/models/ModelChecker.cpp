@@ -19,6 +19,15 @@ void outcome(std::uint64_t value) {
   Search::instance().outcome(value);
 }
 
+Lifetime::Lifetime(void const volatile* object, std::size_t size)
+    : m_object(const_cast<void const*>(object)), m_size(size) {
+  Search::instance().begins(m_object, m_size, __builtin_return_address(0));
+}
+
+Lifetime::~Lifetime() {
+  Search::instance().ends(m_object, m_size, __builtin_return_address(0));
+}
+
 void name(void const volatile* object, std::string_view name) {
   Search::instance().name(object, name);
 }

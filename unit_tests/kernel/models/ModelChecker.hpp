@@ -3,8 +3,10 @@
 #define TRELLIS_TEST_MODELCHECKER_HPP
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <new>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,7 +22,8 @@
 /// load may see.
 namespace trellis::model {
 
-/// What limits a search. One that ends within its bounds has seen every execution.
+/// What limits a search. One that ends within its bounds has seen every execution; else its report
+/// says so.
 struct Bounds {
   std::uint64_t executions = 20'000'000;
   int steps = 4000;     ///< of all threads, in one execution
@@ -33,7 +36,9 @@ struct Bounds {
 
 struct Report {
   std::uint64_t executions = 0;
-  bool is_complete = false;          ///< the bounds have not been reached
+  bool has_ended = false;            ///< with no failure, and before the bound of `executions`
+  bool is_complete = false;          ///< and no execution has been left out for its preemptions
+  bool gives_up = false;             ///< a thread has gone on that had looked in vain, see Search
   int threads = 0;                   ///< at most, in one execution
   int steps = 0;                     ///< at most, in one execution
   std::set<std::uint64_t> outcomes;  ///< of executions that have ended, as `outcome` said
@@ -49,6 +54,33 @@ Report explore(std::function<void()> const& program, Bounds const& bounds = {});
 void require(bool holds, std::string_view what);
 /// By a program: what this execution has come to.
 void outcome(std::uint64_t value);
+/// The time in which there is an object in this memory: while there is a Lifetime. The checker knows
+/// it of what is on the heap, and of the frame of a function. Static objects, and those of a scope
+/// within a function, need one.
+class Lifetime {
+ public:
+  Lifetime(void const volatile* object, std::size_t size);
+  Lifetime(Lifetime const&) = delete;
+  Lifetime& operator=(Lifetime const&) = delete;
+  ~Lifetime();
+
+ private:
+  void const* const m_object;
+  std::size_t const m_size;
+};
+/// An object of a scope, with its Lifetime.
+template <class T>
+class Scoped {
+  alignas(T) std::byte m_storage[sizeof(T)];
+  Lifetime m_lifetime{m_storage, sizeof(T)};
+
+ public:
+  Scoped() : object(*::new(m_storage) T()) {}
+  Scoped(Scoped const&) = delete;
+  Scoped& operator=(Scoped const&) = delete;
+  ~Scoped() { object.~T(); }
+  T& object;
+};
 /// By a program: what a trace calls an object in place of a number.
 void name(void const volatile* object, std::string_view name);
 
@@ -66,7 +98,10 @@ struct Site {
 /// Those that the last search has reached.
 [[nodiscard]] std::vector<Site> reached_sites();
 
-/// Weakens the order of the operations of a site, as long as one is there.
+/// In place of an order: a store is not done, and of a read-modify-write only the load is.
+constexpr int dropped = -1;
+
+/// Weakens the order of the operations of a site, or drops them, as long as one is there.
 class Mutation {
  public:
   Mutation(Site const& site, int to);

@@ -35,6 +35,8 @@ extern Model const priority_seen_or_sleeper_seen;
 extern Model const one_before_one;
 extern Model const two_before_one;
 extern Model const two_behind_one;
+extern Model const published_to_region;
+extern Model const published_is_ready;
 extern Model const stale_pointer;
 extern Model const held_back;
 extern Model const added_edge;
@@ -43,6 +45,15 @@ extern Model const read_without_lock;
 extern Model const body_and_two_parts;
 extern Model const parts_of_parts;
 extern Model const part_on_thread_of_body;
+extern Model const body_waits_for_part;
+extern Model const rest_waits_for_part;
+extern Model const regions_of_regions;
+// TestRecorded.cpp
+extern Model const replay_ends;
+extern Model const plan_follows_plan;
+extern Model const plan_follows_plan_crosswise;
+extern Model const older_plan_follows_plan;
+extern Model const task_follows_plan;
 // TestCells.cpp
 extern Model const cells_come_back;
 extern Model const kept_bodies;
@@ -51,6 +62,8 @@ extern Model const last_cell;
 extern Model const engine_outlives_users;
 // TestWakeUps.cpp
 extern Model const one_worker_one_task;
+extern Model const worker_looks_twice;
+extern Model const worker_looks_often;
 extern Model const one_worker_two_tasks;
 extern Model const one_worker_two_kept_tasks;
 extern Model const worker_starts_another;

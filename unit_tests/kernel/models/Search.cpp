@@ -4,11 +4,17 @@
 #include "Lines.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <sys/mman.h>
 #include <utility>
+
+extern "C" {
+extern char __data_start;  // where the linker has put static variables
+extern char _end;
+}
 
 namespace trellis::model {
 
@@ -81,8 +87,26 @@ Search::Search() {
   std::size_t const size = heap_size + most_threads * stack_size;
   m_region = static_cast<char*>(
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  m_shadow.watch(m_region, size);
+  for (std::size_t k = 0; k < most_threads; ++k)  // where a stack would grow into what is below it
+    mprotect(m_region + heap_size + k * stack_size, guard_size, PROT_NONE);
+  m_shadow.watch(m_region, size, &__data_start, static_cast<std::size_t>(&_end - &__data_start));
   serve();
+  // A crash of the program is a failure. Its stack may be what it has used up.
+  static std::array<char, std::size_t{1} << 16> stack_of_handler;
+  stack_t stack{};
+  stack.ss_sp = stack_of_handler.data();
+  stack.ss_size = stack_of_handler.size();
+  sigaltstack(&stack, nullptr);
+  struct sigaction action{};
+  action.sa_handler = &crash;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  sigaction(SIGSEGV, &action, nullptr);
+}
+
+void Search::crash(int signal) {
+  Search& search = instance();
+  if (search.m_current != nullptr) search.fail("a crash: memory is used that is not there");
+  std::signal(signal, SIG_DFL);  // it comes again
 }
 
 // --- executions ----------------------------------------------------------------------------------
@@ -95,7 +119,12 @@ Report Search::run(std::function<void()> const& program, Bounds const& bounds) {
   m_failure.clear();
   m_failure_place = nullptr;
   m_nodes.clear();
-  bool is_warm = false;  // the first execution initialises static variables
+  if (bounds.steps > most_steps) {
+    report.failure = "an execution cannot have so many steps";
+    return report;
+  }
+  m_gives_up = false;
+  m_is_warm = false;  // the first execution initialises static variables
   bool was_cut = false;
   do {
     m_is_inside = true;
@@ -104,8 +133,8 @@ Report Search::run(std::function<void()> const& program, Bounds const& bounds) {
     m_outside.switch_to(m_current->fiber);
     m_current = nullptr;
     m_is_inside = false;
-    if (!is_warm && m_failure.empty()) {
-      is_warm = true;
+    if (!m_is_warm && m_failure.empty()) {
+      m_is_warm = true;
       m_nodes.clear();
       continue;
     }
@@ -114,11 +143,13 @@ Report Search::run(std::function<void()> const& program, Bounds const& bounds) {
     was_cut = was_cut || m_is_cut;
     report.threads = std::max(report.threads, m_thread_count);
     report.steps = std::max(report.steps, static_cast<int>(m_events.size()));
+    report.gives_up = m_gives_up;
     if (!m_failure.empty()) {
       report.failure = trace(m_failure);
       return report;
     }
     if (!next_execution()) {
+      report.has_ended = true;
       report.is_complete = !was_cut;
       return report;
     }
@@ -141,10 +172,13 @@ void Search::begin_execution() {
   m_thread_count = 1;
   for (Thread& thread : m_threads) {
     thread.next = nullptr;
-    thread.is_over = thread.is_notified = thread.has_looked_in_vain = false;
+    thread.is_over = thread.is_notified = thread.has_looked_in_vain = thread.looks_on = false;
     thread.view.clear();
     thread.before.fill(0);
     thread.looks.clear();
+    thread.depth = 0;
+    thread.seen_by_others.clear();
+    thread.lowest_seen = nullptr;
   }
   Thread& main = m_threads[0];
   main.view.now.clock[0] = 1;
@@ -210,6 +244,7 @@ void Search::run_thread() {
 void Search::perform(Step& step) {
   Inside const inside(*this);
   Thread& here = *m_current;
+  if (here.looks_on && looks_the_same(here, step)) return;
   here.next = &step;
   Thread& next = step_on();
   if (&next == &here) return;
@@ -356,6 +391,7 @@ void Search::execute_atomic(Thread& thread, Step& step, Event& event, Option opt
   Variable& variable = m_memory.variable(step.variable);
   auto const clock = place_of(number);
   bool const writes = step.kind != Kind::load && option.succeeds;
+  look_at_stack(number, variable.address, step.place);
   if (m_shadow.look(variable.address, place_of(variable.size), writes, number, thread.view.now) !=
       Shadow::Finding::none) {
     fail("a data race, or a use of freed memory, by " + name_of(nullptr, number), step.place);
@@ -410,6 +446,10 @@ int Search::execute_other(Thread& thread, Step& step, Event& event, int option) 
     for (std::size_t t = 0; t < before.size(); ++t)
       event.before[t] = std::max(event.before[t], before[t]);
   };
+  if (step.object >= 0 && (takes_mutex(step.kind) || gives_mutex(step.kind)))
+    use_lock(event.thread, m_mutexes[place_of(step.object)].address, step.place);
+  if (step.condition >= 0 && step.kind != Kind::wake)
+    use_lock(event.thread, m_conditions[place_of(step.condition)].address, step.place);
   switch (step.kind) {
     case Kind::fence:
       m_memory.fence(thread.view, step.order);
@@ -632,6 +672,12 @@ void Search::relax() {
   Inside const inside(*this);
   Thread& here = *m_current;
   std::vector<Look>& looks = here.looks;
+  if (here.looks_on) {
+    if (here.next_look == 0) return;  // it has yielded before
+    if (looks[here.next_look].place != nullptr) return leave_loop(here);
+    has_looked(here);
+    return;
+  }
   if (looks.empty() || looks.back().place == nullptr) return;
   looks.push_back({nullptr, -1, 0});
   for (std::size_t length = 2; 2 * length <= looks.size(); ++length) {
@@ -639,9 +685,51 @@ void Search::relax() {
     auto const first = second - static_cast<std::ptrdiff_t>(length);
     if ((second - 1)->place != nullptr || !std::equal(second, looks.end(), first)) continue;
     looks.erase(looks.begin(), second);
-    here.has_looked_in_vain = true;
+    here.looks_on = true;
+    here.rounds = 0;
+    here.next_look = 0;
     return;
   }
+}
+
+/// A thread that has looked in vain does the next step of a round. False: it has left the loop, or
+/// would see something else.
+bool Search::looks_the_same(Thread& thread, Step& step) {
+  Look const& look = thread.looks[thread.next_look];
+  bool const is_load = step.kind == Kind::load || step.kind == Kind::exchange;
+  if (!is_load || look.place != step.place || look.variable != step.variable) {
+    leave_loop(thread);
+    return false;
+  }
+  Variable const& variable = m_memory.variable(step.variable);
+  int const order = step.kind == Kind::load ? step.order : step.failure_order;
+  for (std::size_t k = variable.count; k-- > 0;) {
+    Store const& store = variable.stores[k];
+    if (store.time != look.time) continue;
+    if (k < m_memory.first_readable(thread.view, step.variable, Memory::is_seq_cst(order))) break;
+    if (step.kind == Kind::exchange && store.value == step.expected) break;
+    step.result = store.value;
+    has_looked(thread);
+    return true;
+  }
+  // Something newer is there, which it finds at once in another execution.
+  thread.looks_on = false;
+  thread.has_looked_in_vain = true;
+  return false;
+}
+
+/// A step of a round is over.
+void Search::has_looked(Thread& thread) {
+  thread.next_look = (thread.next_look + 1) % thread.looks.size();
+  if (thread.next_look != 0 || ++thread.rounds < most_rounds) return;
+  thread.looks_on = false;
+  thread.has_looked_in_vain = true;
+}
+
+void Search::leave_loop(Thread& thread) {
+  thread.looks_on = false;
+  thread.looks.clear();
+  m_gives_up = true;
 }
 
 /// Is there something newer that a thread would see which has looked in vain?
@@ -673,12 +761,16 @@ int Search::variable_at(void* address, int size) {
   return number;
 }
 
-void Search::plain_access(void const* address, std::size_t size, bool writes, void const* place) {
+void Search::plain_access(void const* address, std::size_t size, bool writes, void const* place,
+                          bool ends) {
   if (!m_shadow.watches(address)) return;
+  if (!m_is_warm && m_shadow.is_static(address)) return;
   int const number = current();
+  look_at_stack(number, address, place);
   Knowledge const& now = m_current->view.now;
-  Shadow::Finding found = m_shadow.access(address, size, writes, number, now);
-  for (std::size_t k = 0; k < size; ++k) {
+  bool any_variables = false;
+  Shadow::Finding found = m_shadow.access(address, size, writes, ends, number, now, any_variables);
+  for (std::size_t k = 0; any_variables && k < size; ++k) {
     auto const* const byte = static_cast<char const*>(address) + k;
     int const known = m_shadow.variable_at(byte);
     if (known < 0) continue;
@@ -699,6 +791,118 @@ void Search::plain_access(void const* address, std::size_t size, bool writes, vo
   fail(std::string(found == Shadow::Finding::race ? "a data race" : "a use of freed memory") +
            ": " + name_of(nullptr, number) + (writes ? " writes" : " reads"),
        place);
+}
+
+// --- beginnings and ends -------------------------------------------------------------------------
+
+void Search::begins(void const* address, std::size_t size, void const* place) {
+  if (!is_running()) return;
+  m_shadow.renew(address, size, false);
+  plain_access(address, size, true, place);
+}
+
+void Search::ends(void const* address, std::size_t size, void const* place) {
+  if (!is_running()) return;
+  auto const* const begin = static_cast<char const*>(address);
+  plain_access(address, size, true, place);
+  locks_end(begin, begin + size, place);
+  m_shadow.renew(address, size, true);
+  Inside const inside(*this);
+  if (Thread* const owner = thread_at(address))
+    for (std::size_t k = 0; k < size; ++k) look_again_at(*owner, begin + k);
+}
+
+Search::Thread* Search::thread_at(void const* address) {
+  auto const offset =
+      static_cast<std::size_t>(static_cast<char const*>(address) - (m_region + heap_size));
+  return offset < most_threads * stack_size ? &m_threads[offset / stack_size] : nullptr;
+}
+
+/// What is on the stack of another thread has to be in a frame that is there, and the thread has to
+/// know that it is.
+void Search::look_at_stack(int number, void const* address, void const* place) {
+  Thread* const owner = thread_at(address);
+  Thread& here = m_threads[place_of(number)];
+  if (owner == nullptr || owner == &here) return;
+  auto const* const byte = static_cast<char const*>(address);
+  auto const known = here.view.now.clock[static_cast<std::size_t>(owner - m_threads.data())];
+  std::size_t frame = 0;
+  while (frame < owner->depth && byte < owner->frames[frame].low) ++frame;
+  if (owner->is_over || frame == owner->depth || known < owner->frames[frame].begins) {
+    Inside const inside(*this);
+    fail("a use of stack memory after its end, or before its beginning, by " +
+             name_of(nullptr, number),
+         place);
+  }
+  look_again_at(*owner, address);
+}
+
+/// Notes that there is something to look at when the frame ends.
+void Search::look_again_at(Thread& owner, void const* address) {
+  if (!m_shadow.note_other(address)) return;
+  Inside const inside(*this);
+  auto const* const byte = static_cast<char const*>(address);
+  if (owner.lowest_seen == nullptr || byte < owner.lowest_seen) owner.lowest_seen = byte;
+  owner.seen_by_others.push_back(byte);
+}
+
+/// The calling thread leaves a function, so all frames below this address have ended (null: all that
+/// it had). What others have done there comes before that.
+void Search::frame_ends(char const* low, void const* place) {
+  Inside const inside(*this);
+  Thread& here = *m_current;
+  Knowledge const& now = here.view.now;
+  std::erase_if(here.seen_by_others, [&](char const* const byte) {
+    if (low != nullptr && byte >= low) return false;
+    bool is_over = m_shadow.look(byte, 1, true, current(), now) != Shadow::Finding::race;
+    if (int const known = m_shadow.variable_at(byte); known >= 0) {
+      Variable const& variable = m_memory.variable(known);
+      for (std::size_t other = 0; other < most_threads; ++other)
+        is_over = is_over && variable.accessed[other] <= now.clock[other];
+      m_memory.forget(known);
+    }
+    if (!is_over)
+      fail("a data race: stack memory of " + name_of(nullptr, current()) +
+               " ends, which another "
+               "thread uses",
+           place);
+    locks_end(byte, byte + 1, place);
+    m_shadow.renew(byte, 1, false);
+    return true;
+  });
+  auto const lowest = std::min_element(here.seen_by_others.begin(), here.seen_by_others.end());
+  here.lowest_seen = lowest != here.seen_by_others.end() ? *lowest : nullptr;
+}
+
+void Search::locks_end(char const* begin, char const* end, void const* place) {
+  Inside const inside(*this);
+  auto const is_here = [&](void const* address) { return address >= begin && address < end; };
+  for (std::size_t k = 0; k < m_mutex_count; ++k) {
+    if (!is_here(m_mutexes[k].address)) continue;
+    if (m_mutexes[k].owner >= 0) fail("a mutex ends that a thread holds", place);
+    m_mutexes[k].address = nullptr;
+  }
+  for (std::size_t k = 0; k < m_condition_count; ++k) {
+    if (!is_here(m_conditions[k].address)) continue;
+    if (!m_conditions[k].waiters.empty())
+      fail("a condition variable ends that a thread waits for", place);
+    m_conditions[k].address = nullptr;
+  }
+}
+
+/// A step of a mutex or of a condition variable is an access to it, so it ends after that.
+void Search::use_lock(int number, void const* address, void const* place) {
+  if (address == nullptr) fail("a use of a lock that has ended, by " + name_of(nullptr, number));
+  look_at_stack(number, address, place);
+  if (Thread* const owner = thread_at(address)) look_again_at(*owner, address);
+  Knowledge const& now = m_threads[place_of(number)].view.now;
+  bool any_variables = false;
+  if (m_shadow.access(address, 1, false, false, number, now, any_variables) !=
+      Shadow::Finding::none)
+    fail(
+        "a data race with the beginning or the end of a lock, or a use of one that has ended, by " +
+            name_of(nullptr, number),
+        place);
 }
 
 int Search::mutex_at(void const* address) {
@@ -744,6 +948,7 @@ void Search::name(void const volatile* object, std::string_view text) {
 
 void* Search::allocate(std::size_t bytes, std::size_t alignment, void const* place) {
   (void)place;
+  alignment = std::max(alignment, Shadow::granule);
   std::size_t const begin = (m_used + sizeof(std::size_t) + alignment - 1) & ~(alignment - 1);
   if (begin + bytes > heap_size) fail("an execution needs too much memory");
   m_used = begin + bytes;
@@ -759,7 +964,8 @@ bool Search::free(void* memory, void const* place) {
   if (m_current == nullptr || m_is_inside) return true;
   std::size_t bytes = 0;
   std::memcpy(&bytes, block - sizeof(std::size_t), sizeof(std::size_t));
-  plain_access(memory, bytes, true, place);
+  plain_access(memory, bytes, true, place, true);
+  locks_end(block, block + bytes, place);
   m_shadow.free(memory, bytes);
   return true;
 }

@@ -97,9 +97,12 @@ struct Step {
 ///   of them. So it is turned round with the last step that took the lock as well.
 ///
 /// LOOPS THAT WAIT. A thread that has gone twice round a loop of loads, in which it yields, and has
-/// seen the same stores, has looked in vain: it ends there. What it would find in a later round it
-/// finds in the second round of another execution. If there is nothing that it could find, and no
-/// thread goes on, that is a deadlock.
+/// seen the same stores, has looked in vain. It goes round `most_rounds` times more at once, with
+/// the same stores, which are no steps. If it is in the loop then, it ends there. What it would find
+/// in a later round it finds in the second round of another execution. If there is nothing that it
+/// could find, and no thread goes on, that is a deadlock. If it has left the loop, as it counts its
+/// rounds, it goes on. So a thread that gives up is seen to find something in its first rounds, and
+/// to give up. It is not seen to find something in between.
 ///
 /// BOUNDS. Where the number of preemptions is bounded, decisions that would be one too many are
 /// left out. An execution may have an equal one with fewer of them that has been left out as well.
@@ -118,7 +121,27 @@ class Search {
   [[noreturn]] void fail(std::string const& what, void const* place = nullptr);
   void outcome(std::uint64_t value) { m_outcome = value; }
   [[nodiscard]] int variable_at(void* address, int size);
-  void plain_access(void const* address, std::size_t size, bool writes, void const* place);
+  /// `ends`: nothing comes after it.
+  void plain_access(void const* address, std::size_t size, bool writes, void const* place,
+                    bool ends = false);
+  /// An object begins, or ends, in this memory.
+  void begins(void const* address, std::size_t size, void const* place);
+  void ends(void const* address, std::size_t size, void const* place);
+  /// The thread has entered a function, whose frame ends at this address.
+  void enter(void const* low) {
+    Thread& here = *m_current;
+    if (here.depth == most_frames) fail("a thread is in too many functions");
+    here.frames[here.depth++] = {static_cast<char const*>(low),
+                                 here.view.now.clock[place_of_current()]};
+  }
+  /// It leaves the function.
+  void leave_function(void const* place) {
+    Thread& here = *m_current;
+    if (here.depth > 0) --here.depth;
+    char const* const low = here.depth == 0 ? nullptr : here.frames[here.depth - 1].low;
+    if (here.lowest_seen != nullptr && (low == nullptr || here.lowest_seen < low))
+      frame_ends(low, place);
+  }
   /// The thread waits for others to do something.
   void relax();
   int mutex_at(void const* address);
@@ -175,7 +198,11 @@ class Search {
 
  private:
   static constexpr std::size_t stack_size = std::size_t{1} << 17;
+  static constexpr std::size_t guard_size = std::size_t{1} << 14;  ///< at its end
   static constexpr std::size_t heap_size = std::size_t{1} << 21;
+  static constexpr std::size_t most_frames = 128;
+  static constexpr int most_rounds = 1000;   ///< in vain; a loop that has more has no end
+  static constexpr int most_steps = 60'000;  ///< that a Clock can number
 
   using Clock = std::array<std::uint16_t, most_threads>;  ///< numbers of steps of the execution
 
@@ -187,19 +214,33 @@ class Search {
     friend bool operator==(Look const&, Look const&) = default;
   };
 
+  /// Of a function, or some, on a stack.
+  struct Frame {
+    char const* low;       ///< where it ends
+    std::uint32_t begins;  ///< by the thread's own clock
+  };
+
   struct Thread {
     Fiber fiber;
     Step* next = nullptr;  ///< what it is about to do
     Step first;
     bool is_over = false;
     bool has_looked_in_vain = false;
-    bool is_notified = false;  ///< while it sleeps on a condition variable
-    int notified_by = -1;      ///< an event
+    bool looks_on = false;      ///< it goes round a loop, of which `looks` is one round
+    int rounds = 0;             ///< so far
+    std::size_t next_look = 0;  ///< of the round
+    bool is_notified = false;   ///< while it sleeps on a condition variable
+    int notified_by = -1;       ///< an event
     void* (*function)(void*) = nullptr;
     void* argument = nullptr;
     View view;
     Clock before{};  ///< steps of all threads that its next one cannot come before
     std::vector<Look> looks;
+    std::array<Frame, most_frames> frames;
+    std::size_t depth = 0;  ///< frames that there are
+    /// Where others have been, or a lock is, on its stack.
+    std::vector<char const*> seen_by_others;
+    char const* lowest_seen = nullptr;  ///< of these; null: there are none
   };
 
   struct Mutex {
@@ -251,6 +292,7 @@ class Search {
   void begin_execution();
   [[nodiscard]] bool next_execution();
   [[noreturn]] void leave();
+  static void crash(int signal);
   static void run_thread();
   static void run_main();
 
@@ -261,8 +303,22 @@ class Search {
   [[nodiscard]] int execute_other(Thread& thread, Step& step, Event& event, int option);
   void order_behind(Event& event, Thread const& thread);
   void turn_round(std::size_t index, Event const& event, Clock needed);
+  [[nodiscard]] std::size_t place_of_current() const {
+    return static_cast<std::size_t>(m_current - m_threads.data());
+  }
+  /// The thread whose stack it is on; or null.
+  [[nodiscard]] Thread* thread_at(void const* address);
+  /// The thread uses what may be on the stack of another one.
+  void look_at_stack(int thread, void const* address, void const* place);
+  void use_lock(int thread, void const* address, void const* place);
+  void look_again_at(Thread& owner, void const* address);
+  void frame_ends(char const* low, void const* place);
+  void locks_end(char const* begin, char const* end, void const* place);
   [[nodiscard]] bool is_blocked(int thread);
   [[nodiscard]] bool may_look_again();
+  [[nodiscard]] bool looks_the_same(Thread& thread, Step& step);
+  static void has_looked(Thread& thread);
+  void leave_loop(Thread& thread);
   /// Fills `m_options`. `since`: only stores from this number on are of interest to a load.
   void find_options(int thread, Step const& step, std::uint32_t since);
   [[nodiscard]] static bool differs(Step const& first, Step const& second);
@@ -279,8 +335,10 @@ class Search {
   std::string m_failure;
   void const* m_failure_place = nullptr;
   bool m_is_inside = false;
+  bool m_is_warm = false;  ///< static variables have been initialised
   std::optional<std::uint64_t> m_outcome;
-  bool m_is_cut = false;  ///< the execution has reached a bound
+  bool m_is_cut = false;    ///< the execution has reached a bound
+  bool m_gives_up = false;  ///< in some execution a thread has
 
   std::vector<Node> m_nodes;
   std::size_t m_depth = 0;  ///< nodes of this execution so far

@@ -18,7 +18,7 @@ class Tasks {
 
   /// As Submission::admit does: from here on other tasks may be put behind it.
   static void admit(Impl::Task& task, TaskId id) {
-    task.unfinished.store(Impl::Task::being_submitted, std::memory_order_relaxed);
+    task.begin_submission();
     task.has_waiter = false;
     task.clear_successors();
     task.id = id;

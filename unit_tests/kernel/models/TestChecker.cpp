@@ -3,6 +3,8 @@
 // load buffering, and none that it forbids.
 #include "ModelChecker.hpp"
 
+#include <threads/Trellis_SpinLock.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,10 +16,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 
 namespace trellis::model {
 namespace {
@@ -25,6 +29,14 @@ namespace {
 using Outcomes = std::set<std::uint64_t>;
 using std::memory_order;
 using enum std::memory_order;
+
+/// All outcomes.
+Outcomes all_outcomes(std::function<void()> const& program) {
+  Report const report = explore(program);
+  EXPECT_EQ(report.failure, "");
+  EXPECT_TRUE(report.has_ended && report.is_complete);
+  return report.outcomes;
+}
 
 /// The outcomes with and without reduction, which have to be the same.
 Outcomes outcomes(std::function<void()> const& program) {
@@ -196,9 +208,9 @@ void independent_reads() {
 }
 
 TEST(ModelChecker, IndependentReadsOfIndependentWrites) {
-  EXPECT_EQ(explore(independent_reads<relaxed, relaxed>).outcomes, (Outcomes{0, 1, 10, 11}));
-  EXPECT_EQ(explore(independent_reads<release, acquire>).outcomes, (Outcomes{0, 1, 10, 11}));
-  EXPECT_EQ(explore(independent_reads<seq_cst, seq_cst>).outcomes, (Outcomes{1, 10, 11}));
+  EXPECT_EQ(all_outcomes(independent_reads<relaxed, relaxed>), (Outcomes{0, 1, 10, 11}));
+  EXPECT_EQ(all_outcomes(independent_reads<release, acquire>), (Outcomes{0, 1, 10, 11}));
+  EXPECT_EQ(all_outcomes(independent_reads<seq_cst, seq_cst>), (Outcomes{1, 10, 11}));
 }
 
 void coherent_reads() {
@@ -233,7 +245,7 @@ void coherent_reads_of_two() {
 
 TEST(ModelChecker, Coherence) {
   EXPECT_EQ(outcomes(coherent_reads), (Outcomes{0, 1, 2, 11, 12, 22}));
-  EXPECT_EQ(explore(coherent_reads_of_two).failure, "");
+  EXPECT_EQ(all_outcomes(coherent_reads_of_two), Outcomes());
 }
 
 template <memory_order order>
@@ -286,13 +298,12 @@ struct Shared {
 /// The outcomes of these threads. `digits` says what an outcome is.
 template <class Digits, class... Threads>
 Outcomes seen(Digits const& digits, Threads const&... threads) {
-  return explore([&] {
-           Shared s;
-           std::array all{std::thread([&s, &threads] { threads(s); })...};
-           for (std::thread& thread : all) thread.join();
-           digits(s);
-         })
-      .outcomes;
+  return all_outcomes([&] {
+    Shared s;
+    std::array all{std::thread([&s, &threads] { threads(s); })...};
+    for (std::thread& thread : all) thread.join();
+    digits(s);
+  });
 }
 
 constexpr auto a_b = [](Shared& s) { tell({s.a, s.b}); };
@@ -636,6 +647,200 @@ TEST(ModelChecker, UsesOfFreedMemoryAreFound) {
   EXPECT_NE(explore(program).failure, "");
 }
 
+/// A thread waits until it is told, and then destroys what it is told by.
+template <bool is_told_under_mutex>
+void end_what_one_waits_for() {
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable wakeup;
+    bool is_there = false;
+  };
+  auto shared = std::make_unique<Shared>();
+  std::thread other([&shared = *shared] {
+    std::unique_lock lock(shared.mutex);
+    shared.is_there = true;
+    if (!is_told_under_mutex) lock.unlock();
+    shared.wakeup.notify_one();
+  });
+  {
+    std::unique_lock lock(shared->mutex);
+    shared->wakeup.wait(lock, [&] { return shared->is_there; });
+  }
+  shared.reset();
+  other.join();
+}
+
+/// Two threads share a lock, and one of them ends it, after the other or not.
+template <class Mutex, bool waits>
+void end_lock() {
+  auto mutex = std::make_unique<Mutex>();
+  std::atomic<bool> is_over{false};
+  std::thread other([&mutex = *mutex, &is_over] {
+    mutex.lock();
+    mutex.unlock();
+    is_over.store(true, release);
+  });
+  bool ends = true;
+  if (waits) ends = is_over.load(acquire);
+  if (ends) mutex.reset();
+  other.join();
+}
+
+/// A lock of a scope within a function.
+template <bool joins>
+void end_lock_of_scope() {
+  std::thread other;
+  {
+    Scoped<std::mutex> mutex;
+    other = std::thread([&mutex = mutex.object] { std::lock_guard const lock(mutex); });
+    if (joins) other.join();
+  }
+  if (!joins) other.join();
+}
+
+TEST(ModelChecker, UsesOfLocksAfterTheirEndAreFound) {
+  EXPECT_EQ(all_outcomes(end_what_one_waits_for<true>), Outcomes());
+  EXPECT_THAT(explore(end_what_one_waits_for<false>).failure, testing::HasSubstr("a data race"));
+  EXPECT_EQ(all_outcomes(end_lock<std::mutex, true>), Outcomes());
+  EXPECT_NE(explore(end_lock<std::mutex, false>).failure, "");
+  EXPECT_EQ(all_outcomes(end_lock<Impl::SpinLock, true>), Outcomes());
+  EXPECT_NE(explore(end_lock<Impl::SpinLock, false>).failure, "");
+  EXPECT_EQ(all_outcomes(end_lock_of_scope<true>), Outcomes());
+  EXPECT_NE(explore(end_lock_of_scope<false>).failure, "");
+  auto const held = [] {
+    auto mutex = std::make_unique<std::mutex>();
+    mutex->lock();
+    mutex.reset();
+  };
+  EXPECT_THAT(explore(held).failure, testing::HasSubstr("a mutex ends that a thread holds"));
+}
+
+TEST(ModelChecker, UsesOfLocksBeforeTheirBeginningAreFound) {
+  auto const program = [](memory_order order) {
+    return [order] {
+      struct Shared {
+        std::mutex mutex;
+        int value = 0;
+      };
+      std::atomic<Shared*> shared{nullptr};
+      std::thread other([&] { shared.store(new Shared, order); });
+      if (Shared* const there = shared.load(acquire)) {
+        std::lock_guard const lock(there->mutex);
+      }
+      other.join();
+    };
+  };
+  EXPECT_EQ(all_outcomes(program(release)), Outcomes());
+  EXPECT_THAT(explore(program(relaxed)).failure, testing::HasSubstr("a data race"));
+}
+
+/// A thread publishes what is in the frame of a function, and waits for the other one or not. `T`:
+/// what the other one writes.
+template <class T, bool waits>
+struct InFrame {
+  std::atomic<T*> shared{nullptr};
+  std::atomic<bool> is_over{false};
+  [[gnu::noinline]] void publish() {
+    T value{0};
+    shared.store(&value, release);
+    while (waits && !is_over.load(acquire)) std::this_thread::yield();
+  }
+  [[gnu::noinline]] void call_again(int depth) {
+    T value{depth};
+    if (depth > 0) call_again(depth - 1);
+    (void)is_over.load(relaxed);
+    require(value == depth, "what is in a frame is its own");
+  }
+  static void run() {
+    InFrame in;
+    std::thread other([&] {
+      if (T* const value = in.shared.load(acquire)) *value = 1;
+      in.is_over.store(true, release);
+    });
+    in.publish();
+    in.call_again(2);
+    other.join();
+  }
+};
+
+TEST(ModelChecker, UsesOfFramesAfterTheirEndAreFound) {
+  // The other thread looks once, so the first one may wait for ever, but in vain.
+  EXPECT_EQ(explore(InFrame<std::atomic<int>, true>::run).failure, "");
+  EXPECT_EQ(explore(InFrame<int, true>::run).failure, "");
+  EXPECT_THAT(explore(InFrame<std::atomic<int>, false>::run).failure,
+              testing::HasSubstr("stack memory"));
+  EXPECT_THAT(explore(InFrame<int, false>::run).failure, testing::HasSubstr("stack memory"));
+  // The stack of a thread that is over.
+  auto const over = [] {
+    std::atomic<std::atomic<int>*> shared{nullptr};
+    std::thread other([&] {
+      std::atomic<int> value{1};
+      shared.store(&value, release);
+    });
+    other.join();
+    (void)shared.load(acquire)->load(relaxed);
+  };
+  EXPECT_THAT(explore(over).failure, testing::HasSubstr("stack memory"));
+  // A frame that ends first in no execution, but for no reason.
+  auto const lucky = [] {
+    Variables v;
+    auto const call = [&v]() __attribute__((noinline)) {
+      std::atomic<int> value{0};
+      std::thread other([&] {
+        value.store(1, relaxed);
+        v.x.store(1, relaxed);
+      });
+      while (v.x.load(relaxed) == 0) std::this_thread::yield();
+      return other;
+    };
+    call().join();
+  };
+  EXPECT_THAT(explore(lucky).failure, testing::HasSubstr("stack memory"));
+}
+
+TEST(ModelChecker, RacesAndUsesOfStaticsAreFound) {
+  static int value = 0;
+  auto const plain = [] {
+    value = 0;
+    std::thread other([&] { value = 1; });
+    require(value != 7, "the value is read");
+    other.join();
+  };
+  EXPECT_THAT(explore(plain).failure, testing::HasSubstr("a data race"));
+  auto const ends = [](bool joins) {
+    return [joins] {
+      static std::atomic<int> number;
+      std::optional<Lifetime> lifetime(std::in_place, &number, sizeof(number));
+      std::thread other([&] { number.store(1, relaxed); });
+      if (joins) other.join();
+      lifetime.reset();
+      if (!joins) other.join();
+    };
+  };
+  EXPECT_EQ(all_outcomes(ends(true)), Outcomes());
+  EXPECT_NE(explore(ends(false)).failure, "");
+}
+
+TEST(ModelChecker, CrashesAreFound) {
+  auto const program = [] {
+    std::atomic<std::atomic<int>*> shared{nullptr};
+    std::atomic<int> value{0};
+    std::thread other([&] { shared.store(&value, release); });
+    shared.load(acquire)->store(1, relaxed);
+    other.join();
+  };
+  EXPECT_THAT(explore(program).failure, testing::HasSubstr("a crash"));
+  EXPECT_THAT(explore(program).failure, testing::HasSubstr("a crash"));
+  struct Deep {
+    static int fall(std::atomic<int>& depth) { return depth++ < 0 ? 0 : fall(depth) + 1; }
+  };
+  auto const deep = [] {
+    std::atomic<int> depth{0};
+    require(Deep::fall(depth) != 7, "it ends");
+  };
+  EXPECT_NE(explore(deep, {.steps = 50'000}).failure, "");
+}
+
 TEST(ModelChecker, LostWakeUpsAreFound) {
   auto const program = [](bool locks) {
     return [locks] {
@@ -675,6 +880,63 @@ TEST(ModelChecker, ALoopThatWaitsEndsOrIsADeadlock) {
   EXPECT_EQ(report.failure, "");
   EXPECT_TRUE(report.is_complete);
   EXPECT_THAT(explore(program(false)).failure, testing::HasSubstr("no thread can go on"));
+}
+
+/// Another thread may store what this one looks for, so often at most.
+template <bool stores, int rounds>
+void look_and_give_up() {
+  Variables v;
+  std::thread other([&] {
+    if (stores) v.x.store(1, release);
+  });
+  int looks = 0;
+  while (v.x.load(acquire) == 0 && ++looks < rounds) std::this_thread::yield();
+  other.join();
+  tell({looks == rounds ? 1 : 0, looks > 1 ? 1 : 0});
+}
+
+TEST(ModelChecker, ALoopThatGivesUpFindsSomethingOrGivesUp) {
+  EXPECT_EQ(outcomes(look_and_give_up<true, 9>), (Outcomes{0, 11}));
+  EXPECT_EQ(outcomes(look_and_give_up<true, 500>), (Outcomes{0, 11}));
+  EXPECT_EQ(outcomes(look_and_give_up<false, 9>), (Outcomes{11}));
+  EXPECT_TRUE(explore(look_and_give_up<true, 9>).gives_up);
+  // It is no deadlock before that, and what is wrong behind it is found.
+  auto const gives_up = [](int rounds) {
+    return [rounds] {
+      Variables v;
+      int value = 0;
+      std::thread other([&] {
+        value = 1;
+        v.x.store(1, release);
+      });
+      for (int k = 0; k < rounds && v.x.load(acquire) == 0; ++k) std::this_thread::yield();
+      require(value == 1, "the value is there");
+      other.join();
+    };
+  };
+  EXPECT_NE(explore(gives_up(9)).failure, "");
+  EXPECT_EQ(explore(gives_up(5000)).failure, "");  // more than `most_rounds` count as endless
+}
+
+/// A search that is not over says so, and what has stopped it.
+TEST(ModelChecker, WhatASearchHasNotSeenIsReported) {
+  auto const program = store_buffering<relaxed, relaxed>;
+  Report const all = explore(program);
+  EXPECT_TRUE(all.has_ended && all.is_complete);
+  Report const some = explore(program, {.executions = all.executions - 1});
+  EXPECT_EQ(some.failure, "");
+  EXPECT_FALSE(some.has_ended || some.is_complete);
+  Report const few = explore(program, {.preemptions = 0});
+  EXPECT_TRUE(few.has_ended);
+  EXPECT_FALSE(few.is_complete);
+  EXPECT_THAT(explore(program, {.steps = 3}).failure, testing::HasSubstr("within 3 steps"));
+  EXPECT_NE(explore(program, {.steps = 1'000'000}).failure, "");
+  auto const endless = [] {
+    Variables v;
+    while (v.x.load(relaxed) == 0) {
+    }
+  };
+  EXPECT_THAT(explore(endless).failure, testing::HasSubstr("does not end"));
 }
 
 }  // namespace

@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// OpenParts: what has to be over before a task is that was split.
+// OpenParts: what has to be over before a task is that was split. And the regions of parts of parts,
+// up which a thread goes that ends a part (as Engine::complete_part does).
 //
 // - One thread finds that nothing is left, and no more than one.
 // - It happens after the body and all parts.
+// - It may give the region back: no other thread reads it any more.
+// - A body that waits for its parts happens after them, and so does the rest of a body.
 #include "Prove.hpp"
+#include "Tasks.hpp"
 
 #include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_TaskSlab.hpp>
+#include <task/Trellis_Failure.hpp>
 
 #include <thread>
 
 namespace trellis::model {
 namespace {
 
+using Impl::FailureLog;
 using Impl::OpenParts;
+using Impl::Region;
+using Impl::Task;
+using Impl::TaskSlab;
 
 struct Whole {
   OpenParts open;
@@ -82,16 +92,132 @@ void run_above_body() {
   require(whole.ends == 1, "one thread ends the task");
 }
 
+/// The body waits for the part, or leaves the rest of itself to another part, which waits for it.
+void wait_for_part() {
+  Whole whole;
+  whole.open.add(true);
+  std::thread other([&] {
+    whole.parts[0] = 1;
+    if (whole.open.part_over(false)) whole.end(1);
+  });
+  while (!whole.open.is_only_body()) std::this_thread::yield();
+  require(whole.parts[0] == 1, "a body that has waited comes after its part");
+  whole.body = 1;
+  if (whole.open.body_over()) whole.end(1);
+  other.join();
+  require(whole.ends == 1, "one thread ends the task");
+}
+
+void wait_in_rest() {
+  Whole whole;
+  whole.open.add(true);
+  std::thread other([&] {
+    whole.parts[0] = 1;
+    if (whole.open.part_over(false)) whole.end(2);
+  });
+  whole.open.add(true);
+  std::thread rest([&] {
+    while (!whole.open.is_one_part()) std::this_thread::yield();
+    require(whole.parts[0] == 1 && whole.body == 1, "the rest comes after the body and all parts");
+    whole.parts[1] = 1;
+    if (whole.open.part_over(false)) whole.end(2);
+  });
+  whole.body = 1;
+  if (whole.open.body_over()) whole.end(2);
+  other.join();
+  rest.join();
+  require(whole.ends == 1, "one thread ends the task");
+}
+
+/// A task that is split, a part of it that is split, and a part of that.
+struct Tree {
+  TaskSlab slab;
+  FailureLog failures;
+  Tasks tasks{3};
+  Region outer{slab, failures, false};  ///< the parts of the first task
+  Region inner{slab, failures, false};  ///< those of the second one
+  int bodies[3] = {0, 0, 0};
+  int ends[3] = {0, 0, 0};
+
+  Tree() {
+    for (TaskId k : {0U, 1U, 2U}) Tasks::admit(tasks[k], k + 1);
+    outer.owner = &tasks[0];
+    inner.owner = &tasks[1];
+    put_into(tasks[1], outer);
+    put_into(tasks[2], inner);
+  }
+  void end(Task& task) {
+    std::size_t const number = task.id - 1;
+    for (std::size_t k = number; k < 3; ++k)
+      require(bodies[k] == 1, "a task ends after its body and its parts");
+    ++ends[number];
+    (void)task.end_life([] {});
+  }
+  /// As Engine::complete_part from where the part has ended.
+  void part_over(Region* region) {
+    while (region != nullptr && region->open.part_over(false)) {
+      Task& whole = *region->owner;
+      require(region->owner_row == static_cast<int>(whole.id), "the body has left its row");
+      region->renew();
+      end(whole);
+      region = whole.region;
+    }
+  }
+  /// As Parts::body_over.
+  void body_over(Region& region) {
+    Task& owner = *region.owner;
+    bodies[owner.id - 1] = 1;
+    region.owner_row = static_cast<int>(owner.id);
+    if (!region.open.body_over()) return;
+    region.renew();
+    end(owner);
+    part_over(owner.region);
+  }
+};
+
+void go_up_regions() {
+  Tree tree;
+  std::thread leaf;
+  tree.outer.open.add(true);
+  std::thread part([&] {
+    tree.inner.open.add(true);
+    leaf = std::thread([&] {
+      tree.bodies[2] = 1;
+      tree.end(tree.tasks[2]);
+      tree.part_over(&tree.inner);
+    });
+    tree.body_over(tree.inner);
+  });
+  tree.body_over(tree.outer);
+  part.join();
+  leaf.join();
+  for (int const each : tree.ends) require(each == 1, "each task ends once");
+  require(tree.outer.open.is_only_body(), "a region that is given back is as new");
+}
+
 }  // namespace
 
 Model const body_and_two_parts{"a body and two parts", &split_in_two};
 Model const parts_of_parts{"a part submits another one", &split_part};
 Model const part_on_thread_of_body{"a part runs above the body", &run_above_body};
 
+Model const body_waits_for_part{"a body waits for its part", &wait_for_part};
+Model const rest_waits_for_part{"the rest of a body waits for its part", &wait_in_rest};
+Model const regions_of_regions{"a part of a part", &go_up_regions};
+
 TEST(OpenPartsModel, TheLastOneEndsTheTaskAfterAllOthers) {
   prove(body_and_two_parts);
   prove(parts_of_parts);
   prove(part_on_thread_of_body);
+}
+
+TEST(OpenPartsModel, AThreadThatWaitsComesAfterTheParts) {
+  prove(body_waits_for_part);
+  prove(rest_waits_for_part);
+}
+
+TEST(RegionModel, TheLastOneGoesUpAndMayGiveRegionsBack) {
+  prove(regions_of_regions);
 }
 
 }  // namespace trellis::model

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Links between tasks: the list of successors against completion, and the counts. The code is that
-// of Task (`is_live`, `end_life`, `count_down`, `hold_back`, `trigger`) and of `link`.
+// of Task (`is_live`, `end_life`, `count_down`, `publish_new`, `hold_back`, `trigger`) and of `link`.
 //
 // - A task runs once: no successor is lost, and none is released twice.
 // - A body happens after the bodies of all tasks before it, and after its submission.
@@ -12,6 +12,8 @@
 
 #include <kernel/Trellis_Link.hpp>
 #include <kernel/Trellis_TaskSlab.hpp>
+#include <threads/Trellis_SpinLock.hpp>
+#include <threads/Trellis_TaskDeque.hpp>
 
 #include <mutex>
 #include <thread>
@@ -19,7 +21,9 @@
 namespace trellis::model {
 namespace {
 
+using Impl::SpinLock;
 using Impl::Task;
+using Impl::TaskDeque;
 using Impl::TaskSlab;
 using Impl::Vector;
 
@@ -57,6 +61,10 @@ void put_behind(Task& first, TaskId id, Task& second, std::int32_t& edges) {
 /// As Submission::publish. True: the task is ready.
 [[nodiscard]] bool publish(Task& task, std::int32_t edges) {
   return task.count_down(Task::being_submitted - edges);
+}
+/// As Submission::publish_new, of a task that no other thread can hold back.
+[[nodiscard]] bool publish_new(Task& task, std::int32_t edges) {
+  return task.publish_new(Task::being_submitted - edges);
 }
 
 void link_one() {
@@ -235,11 +243,75 @@ void look_at_live_id() {
   worker.join();
 }
 
+/// Two threads submit to a region, a third one takes what is ready from a queue.
+void submit_to_region() {
+  Tasks tasks(2);
+  Body bodies[2];
+  TaskDeque ready;
+  SpinLock region;
+  Task* newest = nullptr;
+  auto const run = [&](Task* task) {
+    if (task == nullptr) return;
+    bodies[task == &tasks[0] ? 0 : 1].run();
+    for (Task* const successor : complete(*task)) ready.push_back(ReadyTask(successor));
+  };
+  auto const submit = [&](std::size_t k) {
+    std::int32_t edges = 0;
+    {
+      std::lock_guard const lock(region);
+      Tasks::admit(tasks[k], k + 1);
+      if (newest != nullptr) {
+        put_behind(*newest, newest->id, tasks[k], edges);
+        bodies[k].reads[0] = &bodies[1 - k].writes;
+      }
+      newest = &tasks[k];
+    }
+    if (publish_new(tasks[k], edges)) ready.push_back(ReadyTask(&tasks[k]));
+  };
+  std::thread other([&] { submit(1); });
+  std::thread worker([&] { run(ready.pop_front().impl()); });
+  submit(0);
+  other.join();
+  worker.join();
+  while (ReadyTask const task = ready.pop_back()) run(task.impl());
+  require(bodies[0].runs == 1 && bodies[1].runs == 1, "each task runs once");
+}
+
+/// A thread that gets the handle of a task without edges cannot hold it back.
+void hold_new_back() {
+  Tasks tasks(1);
+  Body body;
+  TaskDeque ready;
+  std::atomic<Task*> handle{nullptr};
+  std::thread worker([&] {
+    if (ready.pop_front()) {
+      body.run();
+      (void)complete(tasks[0]);
+    }
+  });
+  std::thread other([&] {
+    Task* const task = handle.load(std::memory_order_acquire);
+    if (task == nullptr) return;
+    std::lock_guard const lock(task->lock);
+    require(!task->is_live_locked(1) || task->hold_back() == 0,
+            "a task that is ready is not held back");
+  });
+  Tasks::admit(tasks[0], 1);
+  if (publish_new(tasks[0], 0)) ready.push_back(ReadyTask(&tasks[0]));
+  handle.store(&tasks[0], std::memory_order_release);
+  worker.join();
+  other.join();
+  if (ready.pop_back()) body.run();
+  require(body.runs == 1, "the task runs once");
+}
+
 }  // namespace
 
 Model const one_before_one{"one task before another", &link_one};
 Model const two_before_one{"two tasks before another", &link_two};
 Model const two_behind_one{"two tasks behind another", &link_behind_one};
+Model const published_to_region{"two threads submit", &submit_to_region};
+Model const published_is_ready{"a new task is ready", &hold_new_back};
 Model const stale_pointer{"a cell is used again", &reuse_cell};
 Model const held_back{"a pending task is held back", &hold_back};
 Model const added_edge{"an edge is added", &add_edge};
@@ -249,6 +321,11 @@ TEST(LinkModel, NoSuccessorIsLostOrReleasedTwice) {
   prove(one_before_one);
   prove(two_before_one);
   prove(two_behind_one);
+}
+
+TEST(LinkModel, ANewTaskIsPublishedOnce) {
+  prove(published_to_region);
+  prove(published_is_ready);
 }
 
 TEST(LinkModel, AStalePointerAddsNoEdge) {

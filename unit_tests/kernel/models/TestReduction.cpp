@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -42,7 +43,7 @@ class RandomProgram {
     auto const below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     std::size_t const variables = 1 + below(3);
     // In every other program there are only atomic operations.
-    std::size_t const kinds = below(2) == 0 ? 6 : 12;
+    std::size_t const kinds = below(2) == 0 ? 6 : 13;
     for (std::vector<Step>& steps : m_threads) {
       for (std::size_t k = 0, n = least + below(most - least + 1); k < n; ++k) {
         Step step;
@@ -90,6 +91,7 @@ class RandomProgram {
     await,
     sleep,
     wake,
+    give_up,
   };
   struct Step {
     What what;
@@ -179,6 +181,10 @@ class RandomProgram {
         step.value == 1 ? state.wakeup.notify_all() : state.wakeup.notify_one();
         return 0;
       }
+      case What::give_up:
+        for (int k = 0; k < 9 && (seen = variable.load(acquire)) == 0; ++k)
+          std::this_thread::yield();
+        return seen;
     }
     return 0;
   }
@@ -191,33 +197,58 @@ std::uint64_t number_from(char const* variable, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+struct Programs {
+  std::uint64_t count;
+  std::size_t threads;
+  std::size_t least;  ///< steps of a thread
+  std::size_t most;
+  std::uint64_t fewest_executions;  ///< without the reduction
+  std::uint64_t most_executions;
+};
+
 /// Programs that have too many executions without the reduction are left out. For longer runs the
 /// environment has a factor for the number of programs, the first seed, and what is too many.
-void compare(std::uint64_t count, std::size_t threads, std::size_t least, std::size_t most) {
-  count *= number_from("TRELLIS_MODEL_PROGRAMS", 1);
+void compare(Programs const& programs) {
+  std::uint64_t const divisor = number_from("TRELLIS_TEST_DIVISOR", 1);
+  std::uint64_t const count = std::max<std::uint64_t>(
+      programs.count * number_from("TRELLIS_MODEL_PROGRAMS", 1) / divisor, 1);
   std::uint64_t const first = number_from("TRELLIS_MODEL_SEED", 1);
-  std::uint64_t const executions = number_from("TRELLIS_MODEL_EXECUTIONS", 300);
+  std::uint64_t const executions =
+      number_from("TRELLIS_MODEL_EXECUTIONS", programs.most_executions);
   std::uint64_t compared = 0;
   std::uint64_t deadlocks = 0;
+  std::uint64_t left_out = 0;
   std::uint64_t few = 0;
   std::uint64_t many = 0;
+  std::uint64_t most = 0;
   for (std::uint64_t seed = first; compared < count; ++seed) {
-    RandomProgram const program(seed, threads, least, most);
+    RandomProgram const program(seed, programs.threads, programs.least, programs.most);
+    Report const reduced = explore(program, {.executions = executions / 2});
+    if (!reduced.has_ended && reduced.failure.empty()) {
+      ++left_out;
+      continue;
+    }
     Report const all = explore(program, {.executions = executions, .reduces = false});
-    if (!all.is_complete && all.failure.empty()) continue;
-    Report const reduced = explore(program);
+    if (!all.has_ended && all.failure.empty()) {
+      ++left_out;
+      continue;
+    }
     ASSERT_EQ(reduced.failure.empty(), all.failure.empty()) << "seed " << seed;
     if (!all.failure.empty()) {
       ++deadlocks;
       continue;
     }
+    ASSERT_TRUE(reduced.is_complete && all.is_complete) << "seed " << seed;
     ASSERT_EQ(reduced.outcomes, all.outcomes) << "seed " << seed;
+    if (all.executions < programs.fewest_executions) continue;
     ++compared;
     few += reduced.executions;
     many += all.executions;
+    most = std::max(most, all.executions);
   }
-  std::cout << compared << " programs, " << few << " executions in place of " << many << "; "
-            << deadlocks << " others have a deadlock\n";
+  std::cout << compared << " programs, " << few << " executions in place of " << many << ", "
+            << most << " of one at most; " << deadlocks << " others have a deadlock, " << left_out
+            << " too many executions\n";
 }
 
 /// A store that sleeps differs from a step that it does not need.
@@ -265,11 +296,19 @@ TEST(Reduction, SeesWhichThreadHasALockFirst) {
 }
 
 TEST(Reduction, TwoThreadsHaveTheSameOutcomes) {
-  compare(16'000, 2, 2, 4);
+  compare({8'000, 2, 2, 4, 1, 300});
 }
 
 TEST(Reduction, ThreeThreadsHaveTheSameOutcomes) {
-  compare(6'000, 3, 1, 2);
+  compare({3'000, 3, 1, 2, 1, 300});
+}
+
+TEST(Reduction, TwoThreadsWithManyExecutionsHaveTheSameOutcomes) {
+  compare({100, 2, 4, 6, 1'000, 20'000});
+}
+
+TEST(Reduction, ThreeThreadsWithManyExecutionsHaveTheSameOutcomes) {
+  compare({100, 3, 1, 3, 1'000, 20'000});
 }
 
 }  // namespace

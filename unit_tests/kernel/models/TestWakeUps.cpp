@@ -20,6 +20,11 @@
 #include <mutex>
 #include <thread>
 
+namespace trellis::Impl {
+/// How often a thread looks for a task before it sleeps.
+extern int looks_of_model;
+}  // namespace trellis::Impl
+
 namespace trellis::model {
 namespace {
 
@@ -37,8 +42,10 @@ using Impl::Workers;
 class Source final : public TaskSource {
  public:
   /// `keeps`: tasks are in a queue of the engine's, and else in one of the policy's.
-  explicit Source(int permits, bool keeps = false)
-      : m_places("none", 1, "model"), m_keeps(keeps), workers(*this, permits, 1, 2, m_places) {}
+  explicit Source(int permits, bool keeps = false, int looks = 1)
+      : m_places("none", 1, "model"), m_keeps(keeps), workers(*this, permits, 1, 2, m_places) {
+    Impl::looks_of_model = looks;  // there are no other threads yet
+  }
 
   /// As Engine::push.
   void submit(int number) {
@@ -97,8 +104,8 @@ class Source final : public TaskSource {
 };
 
 /// The main thread submits, and then sleeps until all is done, so workers run the tasks.
-void submit(int permits, int tasks, bool keeps = false) {
-  Source source(permits, keeps);
+void submit(int permits, int tasks, bool keeps = false, int looks = 1) {
+  Source source(permits, keeps, looks);
   for (int k = 1; k <= tasks; ++k) source.submit(k);
   auto const done = [&] { return source.all_done(); };
   source.workers.sleep_until(Until{done});
@@ -108,6 +115,12 @@ void submit(int permits, int tasks, bool keeps = false) {
 
 void submit_one() {
   submit(1, 1);
+}
+void look_twice() {
+  submit(1, 1, false, 2);
+}
+void look_often() {
+  submit(1, 1, false, 8);
 }
 void submit_two() {
   submit(1, 2);
@@ -291,6 +304,8 @@ constexpr Bounds preemptions(int most) {
 }  // namespace
 
 Model const one_worker_one_task{"one worker, one task", &submit_one};
+Model const worker_looks_twice{"a worker looks twice", &look_twice};
+Model const worker_looks_often{"a worker looks often", &look_often};
 Model const one_worker_two_tasks{"one worker, two tasks", &submit_two};
 Model const one_worker_two_kept_tasks{"one worker, two tasks of the engine's", &submit_two_kept};
 Model const worker_starts_another{"a worker starts another one", &start_from_worker,
@@ -310,6 +325,8 @@ Model const two_guests_follow_each_other{"two guests", &wait_as_guests};
 
 TEST(WakeUpModel, NoThreadSleepsBesideATask) {
   prove(one_worker_one_task);
+  prove(worker_looks_twice);
+  prove(worker_looks_often);
   prove(one_worker_two_tasks);
   prove(one_worker_two_kept_tasks);
   prove(worker_starts_another);
