@@ -102,7 +102,7 @@ bool kokkos_sees_one_piece(V const& view) {
   return view.span_is_contiguous();
 }
 
-/// Requires equal extents.
+/// True if the strides are equal. Requires equal extents.
 template <class A, class B>
 bool have_equal_strides(A const& a, B const& b) {
   for (std::size_t k = 0; k < A::rank(); ++k)
