@@ -38,7 +38,7 @@ struct ListAccess {
   AccessList const* list;
 };
 
-/// Is an access as annotated. `Held` is `R const&` for a resource given by name, `R` for a
+/// An access as annotated. `Held` is `R const&` for a resource given by name, `R` for a
 /// temporary.
 template <Mode mode_, class Held>
 struct Access {
@@ -111,7 +111,7 @@ struct SaysAccesses : std::true_type {};
 template <class T>
 struct IsAccess;
 
-/// Is one of Kokkos' random pools, ScatterViews or UniqueTokens.
+/// One of Kokkos' random pools, ScatterViews or UniqueTokens.
 template <class T>
 concept NumbersThreads = (requires(T const& pool) {
                            typename T::generator_type;

@@ -36,7 +36,7 @@ concept NamesNumber = std::is_same_v<T, TaskNumber> || NumberRange<T const&>;
 template <class T>
 concept NamesTask = NamesNumber<T> || IsFuture<T>::value || FutureRange<T const&>;
 
-/// Is the type of `main_thread`.
+/// The type of `main_thread`.
 struct MainThread : Property {
   bool is_bound = true;  ///< decided at run time; false: it runs on any thread
 };
@@ -92,7 +92,7 @@ struct Tagged : Property {
 
 }  // namespace Impl
 
-/// Is a hint to the scheduling policy: larger is more urgent; 0 by default.
+/// A hint to the scheduling policy: larger is more urgent; 0 by default.
 struct priority : Impl::Property {
   explicit constexpr priority(int value_) : value(value_) {}
   int value;

@@ -79,7 +79,7 @@ using AnnotationAs = std::conditional_t<std::is_lvalue_reference_v<A> &&
 
 }  // namespace Impl
 
-/// Is a Kokkos policy with the graph that the task goes to, its accesses and its properties.
+/// A Kokkos policy with the graph that the task goes to, its accesses and its properties.
 /// Annotations may come in any order:
 ///
 ///     ResourcePolicy(graph, n, read(x), write(y))

@@ -54,7 +54,7 @@ bool demote_and_release(Demote demote, Release release, Accesses const&... acces
 
 }  // namespace Impl
 
-/// Is a task as its own body sees it:
+/// A task as its own body sees it:
 ///
 ///     trellis::host_task("solve", trellis::ResourcePolicy(graph, trellis::read_write(x)),
 ///                        [=](trellis::TaskScope& self) {

@@ -45,7 +45,7 @@ inline thread_local StreamCapture this_capture{};
 /// It only makes numbers, and orders nothing.
 inline std::atomic<std::uint64_t> last_capture{0};
 
-/// Is the adapter of one device. Its instances are Kokkos instances on streams of their own, which
+/// The adapter of one device. Its instances are Kokkos instances on streams of their own, which
 /// do not wait for the default stream. Events keep no time unless asked to. Streams and events go
 /// back to pools, which are emptied when Kokkos ends: destroying an instance frees its scratch
 /// memory, and that would stop the device.

@@ -30,7 +30,7 @@ struct FieldPoolCounts {
 
 namespace Impl {
 
-/// Is one piece of memory of a pool, which keeps it until it is trimmed.
+/// One piece of memory of a pool, which keeps it until it is trimmed.
 struct PoolBlock {
   /// Work launched on a stream that may still use the memory when a new owner gets it.
   struct Use {

@@ -62,7 +62,7 @@ struct HostTarget {};
 
 }  // namespace Impl
 
-/// Is the host as the target of a field.
+/// The host as the target of a field.
 inline constexpr Impl::HostTarget host{};
 
 /// A place where fields have memory: the host, or one device. It is a value type.

@@ -36,7 +36,7 @@ void call_with(Functor const& functor, Index... index) {
     functor(WorkTag(), index...);
 }
 
-/// Is the loop of a functor. The index type and the work tag end here.
+/// Runs the loop of a functor. The index type and the work tag end here.
 template <class Index, class WorkTag, class Functor>
 void loop_over(void const* functor, std::uint64_t begin, std::uint64_t count) {
   auto const& body = *static_cast<Functor const*>(functor);

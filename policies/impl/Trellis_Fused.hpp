@@ -285,7 +285,7 @@ struct FusableBody : B {
   void finish() { batch.reset(); }
 };
 
-/// Is a batch as a body of its own, for a device whose kernels are host code.
+/// A batch as a body of its own, for a device whose kernels are host code.
 template <class Body>
 struct FusedBody {
   struct {

@@ -53,7 +53,7 @@ Policy range_of(typename Policy::execution_space const& instance, typename Polic
   return {instance, Bound{begin}, Bound{end}, chunk_size...};
 }
 
-/// What a policy asks for at run time: `prefer(policy, DesiredOccupancy(50))`. (The request of
+/// The request of a policy at run time: `prefer(policy, DesiredOccupancy(50))`. (The request of
 /// `require(policy, WorkItemProperty...)` is in the type.)
 struct NoOccupancy {
   template <class Policy>

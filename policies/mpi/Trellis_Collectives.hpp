@@ -227,7 +227,7 @@ struct ReduceOperation {
   }
 };
 
-/// Is allreduce, scan or exscan: in place, or from one View to another.
+/// The operation allreduce, scan or exscan: in place, or from one View to another.
 template <class Which>
 struct ReduceToAllOperation {
   static constexpr std::string_view verb = Which::verb;
@@ -265,7 +265,7 @@ struct Exscan {
   static constexpr auto begin = &begin_exscan;
 };
 
-/// Is an operation on equal parts. A View has one part, or one for each rank (`many_out`,
+/// An operation on equal parts. A View has one part, or one for each rank (`many_out`,
 /// `many_in`).
 template <class Which>
 struct EqualPartsOperation {
@@ -333,7 +333,7 @@ struct Alltoall {
   static constexpr bool has_root = false, many_out = true, many_in = true;
 };
 
-/// Is gatherv or allgatherv, with parts of any size.
+/// The operation gatherv or allgatherv, with parts of any size.
 template <class Which>
 struct GathervOperation {
   static constexpr std::string_view verb = Which::verb;

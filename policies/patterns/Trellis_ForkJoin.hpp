@@ -18,7 +18,7 @@ namespace trellis {
 
 namespace Impl {
 
-/// Is the callable of a section's task.
+/// The callable of a section's task.
 template <class Body>
 struct SectionCall {
   using is_section = void;

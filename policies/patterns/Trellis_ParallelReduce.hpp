@@ -85,7 +85,7 @@ struct IsFunctorsOwn : std::false_type {};
 template <class T>
 struct IsFunctorsOwn<ReducedByFunctor<T>> : std::true_type {};
 
-/// Is a functor's member type `value_type`, or void.
+/// A functor's member type `value_type`, or void.
 template <class Functor>
 struct OwnValue : std::type_identity<void> {};
 template <class Functor>
@@ -421,8 +421,8 @@ struct SlotReduction<Space, ReducedByFunctor<T[]>> {
   }
 };
 
-/// Is used for a space whose launches are complete when they return, and if the only result is a
-/// View.
+/// Takes the place of a slot on a space whose launches are complete when they return, and if the
+/// only result is a View.
 struct NoSlot {
   using Slot = NoSlot;
 };

@@ -177,7 +177,7 @@ template <Impl::FutureRange R>
 auto when_all_values(R&& futures, std::source_location site = std::source_location::current()) {
   return when_all_values(Label(std::string("when_all_values"), site), std::forward<R>(futures));
 }
-/// Is refused: the parameters leave no place for the call site.
+/// Refuses single futures without a label: the parameters leave no place for the call site.
 template <class First, class... T>
 Impl::Refused when_all_values(Future<First> const&, Future<T> const&...) {
   static_assert(

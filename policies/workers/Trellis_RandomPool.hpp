@@ -101,7 +101,7 @@ class RandomPool {
  public:
   using device_type = typename Pool::device_type;
 
-  /// Is one of Kokkos' generators.
+  /// One of Kokkos' generators.
   class generator_type : public Pool::generator_type {
    private:
     friend class RandomPool;

@@ -32,7 +32,7 @@
 /// saved.
 namespace trellis::worklets {
 
-/// Is a row of a View: the vector of one item, whose length is known at run time.
+/// A row of a View: the vector of one item, whose length is known at run time.
 template <class T>
 class Row {
  public:
@@ -65,7 +65,7 @@ struct Constant {
   }
 };
 
-/// Is a View as a field.
+/// A View as a field.
 ///
 /// | rank of the View | over a list | over a grid of D dimensions |
 /// |---|---|---|
@@ -195,7 +195,7 @@ struct CoordinatesPortal {
 
 // --- cells
 
-/// Is a shape that the type has.
+/// A shape that the type has.
 template <CellShape shape>
 struct ShapeConstant {
   KOKKOS_FUNCTION constexpr operator CellShape() const { return shape; }

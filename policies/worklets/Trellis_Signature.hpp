@@ -247,7 +247,7 @@ template <class Word>
 inline constexpr int number_of = 0;
 template <int N>
 inline constexpr int number_of<Argument<N>> = N;
-/// Is the largest number that a word of an execution signature names.
+/// The largest number that a word of an execution signature names.
 template <class Word>
 inline constexpr int largest_number = number_of<Word>;
 template <class Label, class... Of>
@@ -276,7 +276,7 @@ struct ExecutionOf<Result(Words...)> {
   static constexpr int taken = (int{number_of<Words> == N} + ... + 0);
 };
 
-/// Is the signature `void(_1, _2, ...)`.
+/// The signature `void(_1, _2, ...)`.
 template <class Numbers>
 struct AllArguments;
 template <std::size_t... k>

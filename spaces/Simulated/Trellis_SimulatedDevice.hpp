@@ -52,7 +52,7 @@ struct SimulatedDeviceOptions {
   bool log = true;
 };
 
-/// Is a piece of work for a stream of a simulated device.
+/// A piece of work for a stream of a simulated device.
 struct SimulatedWork {
   std::function<void()> function = {};
   std::string name = {};

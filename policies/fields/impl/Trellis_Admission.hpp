@@ -43,7 +43,7 @@ class Admission {
  public:
   class Gate {
    public:
-    /// Is the body of the gate's task.
+    /// The body of the gate's task.
     void arm(Completion<> completion);
 
    private:

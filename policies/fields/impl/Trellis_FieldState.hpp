@@ -109,7 +109,7 @@ struct TwoSides {
   std::function<void(Valid)> set;
 };
 
-/// What a model knows of a field. Handles and tasks share it.
+/// The data that a model has of a field. Handles and tasks share it.
 ///
 /// A field that tasks need at several places has a copy at each of them but one. The copy is a
 /// `FieldState` of its own, which the field owns. For passes, predictions and limits a copy is like
@@ -183,7 +183,7 @@ struct FieldState {
   KeptPtr m_kept;
 };
 
-/// Is a field, or a part of it, as an annotation names it.
+/// A field, or a part of it, as an annotation names it.
 class FieldArea {
  public:
   FieldArea(std::shared_ptr<FieldState> field) : m_field(std::move(field)) {}

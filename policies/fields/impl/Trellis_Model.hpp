@@ -76,7 +76,7 @@ struct FieldMemory {
 
 namespace Impl {
 
-/// Is an access of a task of a model.
+/// An access of a task of a model.
 struct ModelAccess {
   std::shared_ptr<FieldState> field;  ///< null: access of something else
   bool is_part = false;
@@ -394,7 +394,7 @@ struct PassField {
   TaskHandle gate;  ///< gate for its memory; names no task if there was room
 };
 
-/// Is one pass of a model, which its tasks share.
+/// One pass of a model, which its tasks share.
 struct Pass {
   explicit Pass(std::shared_ptr<Model> of);
   std::shared_ptr<Model> const model;

@@ -14,7 +14,7 @@
 /// This header makes the base policy of a task for another space.
 namespace trellis::Impl {
 
-/// Is `Policy<P...>` with this space: in place of the one among them, else before them.
+/// The type `Policy<P...>` with this space: in place of the one among them, else before them.
 template <template <class...> class Policy, class Space, class... P>
 struct WithSpace {
   using type = Policy<Space, P...>;

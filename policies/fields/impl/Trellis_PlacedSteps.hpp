@@ -13,7 +13,7 @@
 /// from them, and the choice of places compares them.
 namespace trellis::Impl {
 
-/// Is a field, or a copy of it, at one target; or the memory of a probe.
+/// A field, or a copy of it, at one target; or the memory of a probe.
 struct PlacedSlot {
   int field;  ///< -1: memory of a probe
   int place;

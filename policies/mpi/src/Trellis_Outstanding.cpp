@@ -14,8 +14,8 @@
 namespace trellis::Impl {
 namespace {
 
-/// Has one for each graph that has sent anything. It is dropped when its graph is gone and another
-/// graph comes.
+/// The Outstanding of each graph that has sent anything. It is dropped when its graph is gone and
+/// another graph comes.
 struct All {
   std::mutex mutex;
   std::vector<std::unique_ptr<Outstanding>> of_graphs;

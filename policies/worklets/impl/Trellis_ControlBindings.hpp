@@ -131,7 +131,7 @@ template <class Kind>
   requires requires { Kind::generates; }
 inline constexpr bool generates<Kind> = Kind::generates;
 
-/// Is the index type, once for each dimension.
+/// The index type, once for each dimension.
 template <std::size_t>
 using IndexOf = std::int64_t;
 /// Lists what a functor is called with: indices, and what it gets for accesses.
@@ -218,7 +218,7 @@ struct CallTypes {
                         std::make_index_sequence<static_cast<std::size_t>(rank)>>::type;
 };
 
-/// Is what a scheduler works with. `Arguments` are references.
+/// A scheduler works with this. `Arguments` are references.
 template <class Worklet, class Policy, class... Arguments>
 class ControlBindings {
  public:

@@ -24,7 +24,7 @@ namespace worklets::Impl {
 struct Items {
   std::int64_t n;
 };
-/// Is the base class of numbers of items that are known when a task is launched, see LateCount.
+/// The base class of numbers of items that are known when a task is launched, see LateCount.
 struct ItemCount {
   static constexpr bool ends_without_user = true;
 };

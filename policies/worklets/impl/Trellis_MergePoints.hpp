@@ -69,7 +69,7 @@ struct ListPoints {
     }
   }
 };
-/// Is a heap sort, as any number of points may lie at one old point.
+/// Sorts by heap sort, as any number of points may lie at one old point.
 template <class Listed>
 KOKKOS_INLINE_FUNCTION void sort_listed(Listed const& listed, std::int64_t begin,
                                         std::int64_t end) {

@@ -265,7 +265,7 @@ class SimulatedMachine {
   static void do_now(SimulatedQueue& queue, SimulatedOperation& operation);
   void lose(SimulatedEvent& event);
   void pop(SimulatedQueue& queue);
-  /// Is the loop of a queue's thread in real time.
+  /// Runs a queue's thread in real time.
   void serve(SimulatedQueue& queue);
 
   std::mutex m_mutex;
