@@ -18,7 +18,7 @@ namespace trellis {
 ///     static void fused(std::span<Callable* const> all, std::size_t& at);
 ///
 /// which runs all of them, and keeps `at` at the current one. If it throws, that one fails; those
-/// before it are done, and those behind it run by themselves.
+/// before it are done, and those after it run by themselves.
 ///
 /// Tasks that exclude others, are bound to the main thread, are synchronizing, or have `threads(n)`
 /// are never held back.

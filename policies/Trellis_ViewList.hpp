@@ -101,7 +101,7 @@ struct ListMemory<MemorySpace> {
   using Pool = ResultPool<typename AdapterOf<DeviceOf<MemorySpace>>::result_space>;
 };
 
-/// The block of a long list. The Views lie behind it in one piece of memory.
+/// The block of a long list. The Views follow it in one piece of memory.
 template <class V>
 class ViewBlock final : public ListBlock {
  public:

@@ -329,7 +329,7 @@ struct Tools::Experimental::DeviceTypeTraits<Space> {
 
 }  // namespace Kokkos
 
-/// These macros say how Kokkos allocates in a memory space. They stand behind its class, at the
+/// These macros say how Kokkos allocates in a memory space. They stand after its class, at the
 /// outermost level: one for a space that the host does not touch, one for a space that it does.
 #define TRELLIS_IMPL_DEVICE_MEMORY_SPACE(Space) \
   KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_SPECIALIZATION(Space)

@@ -238,7 +238,7 @@ struct SignatureOf<TypeList<A...>> {
 };
 
 /// Says how Kokkos may call a functor: with `tag, indices..., values...`, or with the annotated
-/// Views behind the indices.
+/// Views after the indices.
 template <class Traits, class Values, class Functor, class... Annotations>
 struct FunctorCall {
   using F = std::remove_cvref_t<Functor>;

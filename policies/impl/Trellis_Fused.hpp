@@ -138,7 +138,7 @@ struct MemberBegins {
   }
 };
 
-/// Copies the bytes of the members one behind the other, for a device.
+/// Copies the bytes of the members one after the other, for a device.
 template <class Body>
 void copy_bytes(std::span<Body const* const> bodies, std::byte* to) {
   for (Body const* const body : bodies) {
@@ -326,7 +326,7 @@ struct FusionOf {
   using Plain = typename PlainBodyOf<Body>::type;
 
   /// Binds the bodies. If one cannot be bound, it fails later, when it is run by itself with its
-  /// own label. (`at` is still behind the last one, as none has begun.)
+  /// own label. (`at` is still past the last one, as none has begun.)
   static std::vector<Plain const*> members(std::span<void* const> bodies, Label const& label) {
     std::vector<Plain const*> plain;
     for (void* const each : bodies) {

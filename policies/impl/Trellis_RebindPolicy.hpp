@@ -82,8 +82,8 @@ using OccupancyOf = std::conditional_t<asks_for_occupancy<Policy>, AskedOccupanc
 /// - `Range`, the policy without its instance (tasks of many threads should not share the reference
 ///   count of the user's instance), and `keep(base)`, which makes it;
 /// - `on(range, instance)`, which makes the policy again;
-/// - `index_count` and `index_type`: the number and type of the index arguments of a functor
-///   (behind the work tag, if any).
+/// - `index_count` and `index_type`: the number and type of the index arguments of a functor (after
+///   the work tag, if any).
 template <class Base, class Space>
 struct PolicyTraits;
 

@@ -31,7 +31,7 @@ struct PlainPolicy {
 template <class Base>
 inline constexpr bool has_range_v = !std::is_same_v<Base, Once>;
 
-/// Text that may be a label, which must not stand behind the policy.
+/// Text that may be a label, which must not stand after the policy.
 template <class T>
 concept LabelText = std::convertible_to<T, Label>;
 

@@ -45,7 +45,7 @@ enum class Use {
 };
 using enum Use;
 
-/// Says how a kernel uses its arguments behind the execution space, one by one. The entry of an
+/// Says how a kernel uses its arguments after the execution space, one by one. The entry of an
 /// argument that is no resource does not matter.
 template <Use... uses>
 struct Takes {

@@ -35,7 +35,7 @@
 /// communicator, and how Views that are not one piece of memory are sent. An operation adds its
 /// accesses itself. It returns a `Future<void>`.
 ///
-/// If a View has a part for each rank, the parts come one behind the other in the order of the
+/// If a View has a part for each rank, the parts come one after the other in the order of the
 /// indices, beginning with rank 0. So row r of a `View<T**> y("y", comm.size(), n)`, of any layout,
 /// has what rank r sent. (If the first index is the fastest one on the communicator, it is column r
 /// of a View `(n, comm.size())`, see `Communicator::duplicate`.)
@@ -61,7 +61,7 @@ int begin_alltoallv(CollectiveCall const&, MPI_Comm, MPI_Request*);
 void require_elements(char const* operation, std::string const& view, std::int64_t has,
                       std::int64_t needs);
 /// Says how many values each rank has, and where they begin. Without displacements they lie one
-/// behind the other. Throws `Error` when a rank has no number, or when values lie outside of a View
+/// after the other. Throws `Error` when a rank has no number, or when values lie outside of a View
 /// of `size` values.
 struct RankBlocks {
   std::vector<int> counts, displacements;
@@ -516,7 +516,7 @@ inline constexpr Impl::MpiVerb<Impl::EqualPartsOperation<Impl::Scatter>> scatter
 inline constexpr Impl::MpiVerb<Impl::EqualPartsOperation<Impl::Alltoall>> alltoall{};
 
 /// `gatherv(graph, comm, x, y, counts, root)` collects `counts[r]` elements of each rank r (all of
-/// its `x`), one behind the other. `counts` is any range of whole numbers, and matters on the root
+/// its `x`), one after the other. `counts` is any range of whole numbers, and matters on the root
 /// alone. In `gatherv(graph, comm, x, y, counts, displacements, root)` the displacements say where
 /// they begin.
 inline constexpr Impl::MpiVerb<Impl::GathervOperation<Impl::Gatherv>> gatherv{};
@@ -530,7 +530,7 @@ inline constexpr Impl::MpiVerb<Impl::GathervOperation<Impl::Allgatherv>> allgath
 inline constexpr Impl::MpiVerb<Impl::ScattervOperation> scatterv{};
 
 /// `alltoallv(graph, comm, x, out_counts, y, in_counts)` sends `out_counts[r]` elements of `x` to
-/// rank r, and receives `in_counts[r]` from there. Displacements may stand behind each of the
+/// rank r, and receives `in_counts[r]` from there. Displacements may stand after each of the
 /// counts.
 inline constexpr Impl::MpiVerb<Impl::AlltoallvOperation> alltoallv{};
 

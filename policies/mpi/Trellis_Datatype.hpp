@@ -14,7 +14,7 @@
 /// With this header value types have an MPI datatype.
 namespace trellis::mpi {
 
-/// A value consists of `count` numbers of `type`, one behind the other. Arithmetic types,
+/// A value consists of `count` numbers of `type`, one after the other. Arithmetic types,
 /// enumerations, complex numbers and arrays (`Kokkos::Array`, `std::array`) are known. Every other
 /// type that can be copied byte by byte is sent as bytes, and reduced with an operator of your own.
 /// Specialise this for a struct of equal numbers, and `sum`, `min`, ... reduce it number by number:

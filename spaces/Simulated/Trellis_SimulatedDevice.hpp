@@ -71,7 +71,7 @@ class TRELLIS_IMPL_ONE_FOR_ALL SimulatedDeviceError : public std::runtime_error 
 /// Simulates an asynchronous device in software: streams, events, graphs, memory, and their costs.
 /// Instances are streams. The semantics are those of CUDA:
 ///
-/// - Work that throws fails its device. Nothing behind it runs, and from then on every call to the
+/// - Work that throws fails its device. Nothing after it runs, and from then on every call to the
 ///   device throws `SimulatedDeviceError`, until `reset`. A device that waits for an event of a
 ///   failed one fails, too. Work that runs on another stream at that time goes on. The events of
 ///   that stream do not pass before this work has ended; after that, a query of one throws.

@@ -140,7 +140,7 @@ void SimulatedMachine::finish(Lock& lock) {
   }
 }
 
-// --- what is to be done
+// --- what the devices do next
 
 void SimulatedMachine::open_queue(SimulatedQueuePtr const& queue) {
   auto& queues = queue->device->queues;

@@ -29,8 +29,8 @@ struct PlacementValue {
 };
 
 /// Returns the value of a pass with these places. Its steps run as a list schedule in virtual time,
-/// the step with the longest path behind it first (see `simulate`). The host runs as many tasks at
-/// a time as it has lanes, a device one. Each device has one copy at a time in each direction.
+/// the step with the longest path after it first (see `simulate`). The host runs as many tasks at a
+/// time as it has lanes, a device one. Each device has one copy at a time in each direction.
 [[nodiscard]] PlacementValue value_of(PlacementGraph const& graph, std::span<int const> places,
                                       PlacementCosts const& costs);
 

@@ -79,7 +79,7 @@ class KeptBlock {
 };
 using KeptPtr = std::shared_ptr<KeptBlock const>;
 
-/// A part of a field: in each direction the first index, and the one behind the last.
+/// A part of a field: in each direction the first index, and the one past the last.
 using FieldBox = std::array<std::pair<std::size_t, std::size_t>, Area::max_rank>;
 
 /// The shape of a field: its type and its extents. Strides count elements.

@@ -187,7 +187,7 @@ class PlaceLayout {
 
   Conflicts const& m_conflicts;
   std::vector<int> m_pieces;
-  std::vector<std::size_t> m_bytes;                ///< by piece, with the padding behind it
+  std::vector<std::size_t> m_bytes;                ///< by piece, with the padding after it
   std::vector<std::vector<std::size_t>> m_rivals;  ///< by piece: those that share no bytes with it
   std::vector<std::size_t> m_turns;                ///< turns of the best layout
   std::vector<std::size_t> m_offsets;              ///< offsets of the best layout

@@ -38,7 +38,7 @@ KOKKOS_INLINE_FUNCTION T real_part(Kokkos::complex<T> const& x) {
 }
 
 /// Factorises one block, without blocks. If a leading minor is not positive definite, the element
-/// on the diagonal becomes NaN, and so do those behind it. So the next kernels need no answer from
+/// on the diagonal becomes NaN, and so do those after it. So the next kernels need no answer from
 /// here, and the first NaN is found at the end.
 template <class A>
 struct FactorBlock {
@@ -80,7 +80,7 @@ struct FirstBadPivot {
                   std::to_string(order) + " is not");
 }
 
-/// Factorises without LAPACK. All blocks are launched one behind the other. The only wait is for
+/// Factorises without LAPACK. All blocks are launched one after the other. The only wait is for
 /// the answer whether there is a factor, as the task fails when there is none.
 template <class Space, class A>
 void potrf_by_blocks(Space const& space, bool is_lower, A const& a) {

@@ -60,7 +60,7 @@ void say(Message& message, MessageCompletion& completion, int code, MPI_Status c
 
 // --- messages to and from one rank ---------------------------------------------------------------
 
-/// The task behind a packed receive, whose future the program has. If this task is cancelled, the
+/// The task after a packed receive, whose future the program has. If this task is cancelled, the
 /// receive is cancelled, too. The receive may already be under way when the task becomes known.
 ///
 /// INVARIANT. The task comes after the receive, so it is live as long as the receive is

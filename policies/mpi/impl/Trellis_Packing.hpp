@@ -41,7 +41,7 @@ inline constexpr bool is_always_one_piece =
      (V::rank() == 1 && (std::is_same_v<typename V::array_layout, Kokkos::LayoutLeft> ||
                          std::is_same_v<typename V::array_layout, Kokkos::LayoutRight>)));
 
-/// True if the elements lie one behind the other in this order of their indices. Dimensions with
+/// True if the elements lie one after the other in this order of their indices. Dimensions with
 /// one index do not matter. Only the strides decide: `span` of Kokkos 4.5 is too small if they
 /// interleave.
 template <class V>

@@ -198,7 +198,7 @@ mpi::Communicator CommunicatorState::split(MPI_Comm comm, int color, int key) {
 
 experimental::IndexBox CommunicatorState::channel(Direction direction, int peer, int tag) const {
   // The last index stands for all invalid values: a message with one is an error, but must not
-  // hinder others.
+  // delay others.
   auto const begin_of = [](int index, int any, std::int64_t count) {
     if (index == any) return std::int64_t{0};
     return index >= 0 && index < count ? index : count;

@@ -126,7 +126,7 @@ struct WorkletFunctor {
       run<static_cast<std::size_t>(rank)>(make_item<rank>(extents, std::get<d>(given)...), given);
     }(std::make_index_sequence<static_cast<std::size_t>(rank)>());
   }
-  /// Runs the worklet for one item. The Views begin in `given` behind `lead` others.
+  /// Runs the worklet for one item. The Views begin in `given` after `lead` others.
   template <std::size_t lead, class Item, class Given>
   KOKKOS_FUNCTION void run(Item const& item, Given const& given) const {
     auto const bindings = bind<lead>(given, std::make_index_sequence<arguments>());
