@@ -66,9 +66,9 @@ bool demote_and_release(Demote demote, Release release, Accesses const&... acces
 /// Tasks submitted with `self` in place of the graph are parts of this one. They are ordered among
 /// themselves, like the tasks of a graph. For all other tasks they belong to this task, which is
 /// done when its body and all its parts are. Each access of a part must lie within one access of
-/// this task (the same or a smaller area, in a mode that adds no dependency), or within a resource
-/// that the body made itself, see `local`. A part may have parts in turn. When a part fails, this
-/// task has failed.
+/// this task: the same or a smaller area, in a mode that adds no dependency. It may also lie within
+/// a resource that the body made itself, see `local`. A part may have parts in turn. When a part
+/// fails, this task has failed.
 ///
 /// Use it only in the body that receives it, and only while that body runs. A part may run later,
 /// so it must not capture the TaskScope of its owner by reference. A part that has parts in turn
@@ -192,8 +192,7 @@ class TaskScope {
   /// Returns an access of the resource, whose elements may be const.
   template <class R>
   static auto made_here(R& resource) {
-    constexpr Mode mode = Impl::IsReadOnly<R>::value ? Mode::read : Mode::write;  // any mode will
-                                                                                  // do
+    constexpr Mode mode = Impl::IsReadOnly<R>::value ? Mode::read : Mode::write;  // any works
     if constexpr (Impl::HasOpen<R>::value)
       return access(std::as_const(resource), Impl::ModeConstant<mode>());
     else if constexpr (Impl::ResourceRange<R> && !Impl::lasts<R>)

@@ -212,9 +212,7 @@ struct WithLate : Body {
   /// Binds, on the host, when the task is launched. The source of the range comes before those of
   /// arguments, and these before those of results. The label is for errors.
   void bind(Label const& label) {
-    if constexpr (requires(Body& body) { body.bind(label); })
-      Body::bind(label);  // its own late
-                          // values
+    if constexpr (requires(Body& body) { body.bind(label); }) Body::bind(label);  // its own values
     constexpr std::size_t of_range = range_is_late<Body>() ? 1 : 0;
     if constexpr (of_range == 1) this->range.set(resolve(std::get<0>(sources)), label);
     auto&& arguments = arguments_in(static_cast<Body&>(*this));

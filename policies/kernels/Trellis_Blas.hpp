@@ -46,8 +46,8 @@ TRELLIS_KERNEL(gemm, ::trellis::Impl::gemm, Takes<in, in, in, in, in, in, accumu
 /// alpha b`; b becomes x.
 TRELLIS_KERNEL(trsm, ::KokkosBlas::trsm, Takes<in, in, in, in, in, in, in_out>);
 /// `syrk(graph, uplo, trans, alpha, a, beta, c)` computes `c := alpha a aᵀ + beta c`, or `alpha aᵀ
-/// a + beta c` for "T", only in the lower ("L") or upper ("U") triangle of c. Kokkos Kernels has no
-/// such function; this one consists of `gemm` on blocks.
+/// a + beta c` for "T". It touches only the lower ("L") or upper ("U") triangle of c. Kokkos
+/// Kernels has no such function; this one consists of `gemm` on blocks.
 TRELLIS_KERNEL(syrk, ::trellis::Impl::syrk, Takes<in, in, in, in, in, in_out>);
 /// `herk` does so with the conjugate transpose: `c := alpha a aᴴ + beta c`, or `alpha aᴴ a + beta
 /// c` for "C".

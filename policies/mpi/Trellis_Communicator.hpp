@@ -83,8 +83,8 @@ class Communicator {
   /// Returns the largest tag that a message may have.
   [[nodiscard]] int largest_tag() const;
   /// Returns the name for errors, records and traces. It is the communicator's name
-  /// (MPI_Comm_get_name), or the one it was made from and its number, or the ranks of
-  /// MPI_COMM_WORLD that it has: "communicator{0-3}", and "communicator{0-3}#2" for the second one
+  /// (MPI_Comm_get_name), or the name of the one it was made from and a number. Otherwise it lists
+  /// the ranks of MPI_COMM_WORLD: "communicator{0-3}", and "communicator{0-3}#2" for the second one
   /// that `from_raw` has made without a name. The name is the same on all ranks if they make
   /// communicators of the same ranks in the same order.
   [[nodiscard]] std::string const& name() const;

@@ -313,10 +313,13 @@ struct CopyCheck {
 /// - `source` is a View with the same extents, a value, or a `Future<T>`. The copy runs after the
 ///   task of the future, with its value.
 ///
-/// Throws `Error` when the extents differ, when no execution space reaches both Views and their
-/// layouts differ, when the Views share memory but are not the same, and when the destination has
-/// one element for several indices. Throws `Error`, too, if strides leave holes or interleave such
-/// that Kokkos takes a View for one piece of memory: Kokkos would write beside its elements.
+/// Throws `Error` in these cases:
+/// - the extents differ;
+/// - no execution space reaches both Views, and their layouts differ;
+/// - the Views share memory but are not the same;
+/// - the destination has one element for several indices;
+/// - strides leave holes or interleave such that Kokkos takes a View for one piece of memory, and
+///   would write beside its elements.
 ///
 /// A copy between a device and the host runs on the device, and blocks no host thread if the host's
 /// memory is pinned (`Kokkos::SharedHostPinnedSpace`). With ordinary host memory the device's

@@ -24,8 +24,8 @@ namespace trellis::Impl {
 /// WHY NO TASK WAITS FOR EVER. In a model's order its tasks can run one by one within the limit
 /// (otherwise the model is refused), and passes follow each other in that order. Let u be the first
 /// task that waits at a gate. All tasks of the model before u hold what they need. Each of these
-/// depends only on tasks submitted earlier. Such a task belongs to the model and is through its
-/// gate, or it is another task of the graph, which waits at no gate of this model and again depends
+/// depends only on tasks submitted earlier. If such a task belongs to the model, it is through its
+/// gate. If it is another task of the graph, it waits at no gate of this model, and again depends
 /// only on earlier tasks. So all of them end, and none of them waits for a gate. When they have
 /// ended, exactly that memory is live which is live before u when tasks run one by one, and then u
 /// fits. (Only tasks of another model wait for a gate of that model. It opens when tasks of that

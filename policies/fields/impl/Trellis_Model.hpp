@@ -67,10 +67,10 @@ struct FieldMemory {
   std::size_t least_frozen = 0;  ///< `frozen` under the least limit that is not refused
   std::vector<std::size_t> peaks;
 
-  /// Returns the most that a pass has at one time, including persistent memory, when its tasks
-  /// start in the model's order, each as soon as all but `workers - 1` of those before it are over.
-  /// The number is exact for one worker, and an upper bound for more; `workers` may be up to 64.
-  /// Other schedules may need more, up to all transient fields, unless a memory limit holds.
+  /// Returns the most that a pass has at one time, including persistent memory. Its tasks start in
+  /// the model's order, each as soon as all but `workers - 1` of those before it are over. The
+  /// number is exact for one worker, and an upper bound for more; `workers` may be up to 64. Other
+  /// schedules may need more, up to all transient fields, unless a memory limit holds.
   [[nodiscard]] std::size_t peak(int workers = 1) const;
 };
 

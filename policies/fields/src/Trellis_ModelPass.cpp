@@ -243,8 +243,8 @@ class Model::Submitting {
   Model& m_model;
 };
 
-/// Takes memory that counts for the limit until it is no longer used. `what` says what the model
-/// needs it for.
+/// Takes memory that counts for the limit until it is no longer used. `what` names its purpose, for
+/// errors.
 KeptPtr Model::take_kept(std::size_t place, std::size_t bytes, std::string const& label,
                          std::string const& what) {
   auto const admission = m_admission;
