@@ -85,8 +85,7 @@ class ResultPool {
 
   std::mutex m_mutex;
   MemorySpace m_space;
-  std::vector<std::vector<void*>> m_free;  ///< one list for each size: `smallest` times a power of
-                                           ///< two
+  std::vector<std::vector<void*>> m_free;  ///< by size: `smallest` times a power of two
   std::vector<Block> m_blocks;
   std::size_t m_taken = 0;
   bool m_over = false;

@@ -30,8 +30,7 @@ void run_host_loop(HostLoop const& loop, Space const& instance, Label const& lab
     auto const threads = static_cast<std::uint64_t>(concurrency_of(instance));
     std::uint64_t const blocks = std::min(loop.count, threads);
     std::uint64_t const size = blocks > 0 ? loop.count / blocks : 0;
-    std::uint64_t const larger = loop.count - size * blocks;  // this many blocks have one index
-                                                              // more
+    std::uint64_t const larger = loop.count - size * blocks;  // blocks with one index more
     launch(blocks, Kokkos::Schedule<Kokkos::Static>(), [=](std::int64_t number) {
       auto const k = static_cast<std::uint64_t>(number);
       loop.run(loop.functor, loop.begin + k * size + std::min(k, larger), size + (k < larger));

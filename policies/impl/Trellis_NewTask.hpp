@@ -95,8 +95,7 @@ class NewTask {
   BodyForm const& m_form;
   Target const& m_target;
   Requests m_requests;
-  AccessList const* m_list = nullptr;  ///< the first list; if it is the only one, it has all
-                                       ///< accesses
+  AccessList const* m_list = nullptr;  ///< first list; alone, it has all accesses
   SmallVector<TaskHandle, 4> m_before;
   std::vector<TagPtr> m_tags;
   TaskNumber const* m_number = nullptr;

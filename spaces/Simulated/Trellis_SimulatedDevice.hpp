@@ -41,8 +41,8 @@ struct SimulatedDeviceOptions {
   double index_units = 0;                 ///< units for each index of a task's range, see Simulated
   int concurrent_kernels = 0;     ///< how many run at once, each at full speed; 0: any number
   double link_bytes_per_ns = 0;   ///< to and from the host, one copy each way at a time; 0: no cost
-  std::int64_t link_latency = 0;  ///< of each copy over the link
-  double memory_bytes_per_ns = 0;  ///< of copies inside the device; 0: no cost
+  std::int64_t link_latency = 0;  ///< latency of each copy over the link
+  double memory_bytes_per_ns = 0;  ///< for copies inside the device; 0: no cost
   std::size_t memory = std::size_t{1} << 30;
 
   /// In real time idle threads launch what other threads submit, as on a GPU. If this is false, a

@@ -98,8 +98,7 @@ struct FieldShape {
 /// A field that the program has on the host and on a device, and for which it knows the newer side:
 /// a DualView.
 struct TwoSides {
-  std::size_t device_place = 0;  ///< among the model's targets; the other side is at the field's
-                                 ///< `place`
+  std::size_t device_place = 0;  ///< index of the target; the other side is at `place`
   struct Valid {
     bool on_host = true;
     bool on_device = true;
@@ -140,8 +139,7 @@ struct FieldState {
   std::source_location bound_at;     ///< where it was bound last
   ReservedRange range;
   std::vector<std::shared_ptr<FieldState>> copies;  ///< by place; null: it has had no copy there
-  std::shared_ptr<TwoSides const> sides;            ///< for an external field; null: it has one
-                                                    ///< side
+  std::shared_ptr<TwoSides const> sides;            ///< of an external field; null: one side
 
   /// True if it has memory between passes.
   [[nodiscard]] bool keeps_values() const {

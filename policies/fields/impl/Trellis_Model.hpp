@@ -358,8 +358,7 @@ class Model : public std::enable_shared_from_this<Model> {
   /// By task: tasks that come before it only if they are needed for something else.
   std::vector<std::vector<std::size_t>> m_behind;
   std::vector<bool> m_is_needed;
-  std::vector<int> m_units;  ///< by task; tasks that compute one field are one unit, and placed
-                             ///< together
+  std::vector<int> m_units;  ///< by task; the tasks that compute one field are one unit
   PlacementGraph m_placement;
   std::vector<std::shared_ptr<ModelTask>> m_placed_tasks;  ///< tasks of that graph
   std::vector<std::shared_ptr<FieldState>> m_placed_fields;

@@ -85,8 +85,7 @@ Model::Model(TaskGraph& graph, FieldGraphOptions options)
   if (std::any_of(limits.begin(), limits.end(),
                   [](std::size_t limit) { return limit != FieldPool::any_number; }))
     m_admission = std::make_shared<Admission>(std::move(limits));
-  if (!m_options.placement->take())  // this comes last, as a later exception would keep the policy
-                                     // taken
+  if (!m_options.placement->take())  // last: a later exception would keep it
     refuse("is given the placement policy \"" + std::string(m_options.placement->name()) +
            "\" that another model has: make one for each");
 }

@@ -112,7 +112,7 @@ void Model::find_orders() {
     std::size_t task;
     ModelAccess const* access;
   };
-  std::vector<User> readers, others;  // that no later one covers
+  std::vector<User> readers, others;  // users that no later one covers
   m_behind.assign(m_tasks.size(), {});
   for (auto const& task : m_tasks) {
     for (ModelAccess const& access : task->accesses()) {

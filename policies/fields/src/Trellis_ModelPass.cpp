@@ -371,8 +371,7 @@ void Model::submit() {
   auto const pass = std::make_shared<Pass>(shared_from_this());
   auto const& steps = pass->schedule->steps;
   std::size_t next = 0;
-  m_options.placement->submitted();  // called before, as submitted tasks may run ahead of this
-                                     // thread
+  m_options.placement->submitted();  // before the tasks, which may run ahead
   try {
     std::vector<TaskHandle> so_far;
     for (; next < steps.size(); ++next) {

@@ -66,8 +66,7 @@ class Placing {
     int home;
     int source = absent;  ///< where it is computed, or exists before the pass
     std::vector<int> makers;
-    std::vector<int> filled;  ///< by place: the step that copies it there; `absent`: it exists
-                              ///< there
+    std::vector<int> filled;  ///< by place: the step that copies it, or `absent`
   };
 
   static void use(PlacedStep& step, int slot, bool makes) {

@@ -165,8 +165,8 @@ class LinkProbes {
 
   std::vector<std::pair<std::pair<int, int>, TransferProbe>> m_links;
   std::map<Key, Probe> m_probes;
-  TransferCosts m_costs;   ///< of probes
-  TransferCosts m_others;  ///< of other copies, which may have waited
+  TransferCosts m_costs;   ///< costs of probes
+  TransferCosts m_others;  ///< costs of other copies, which may have waited
 };
 
 /// It has three states. First, some task has not run often enough on all types, or some link has
@@ -256,8 +256,8 @@ class HybridPlacement final : public PlacementPolicy {
  private:
   struct Profile {
     int sent = 0;     ///< runs, in passes that have been submitted
-    int seen = 0;     ///< of these, runs whose times have come
-    int counted = 0;  ///< of these, runs in `sum`
+    int seen = 0;     ///< runs whose times have come
+    int counted = 0;  ///< runs in `sum`
     double sum = 0;   ///< nanoseconds
   };
   using Key = std::pair<std::size_t, int>;  ///< number of the task, type of the target
@@ -283,8 +283,7 @@ class HybridPlacement final : public PlacementPolicy {
                        [&](int target) { return graph.targets[index_of(target)].type != first; });
   }
   static void put(std::vector<int> const& from, std::span<int> places) {
-    std::copy(from.begin(), from.end(), places.begin());  // if `from` is empty, the model refuses
-                                                          // the places
+    std::copy(from.begin(), from.end(), places.begin());  // empty: the model refuses them
   }
 
   /// Uses the fixed places, if all tasks have one and they fit.

@@ -74,7 +74,7 @@ class Outstanding {
   // Only the thread that polls or reports uses these.
   Vector<New> m_taken;
   Vector<MPI_Request> m_requests;
-  Vector<Entry> m_entries;  ///< of m_requests
+  Vector<Entry> m_entries;  ///< the entries of m_requests
   Vector<int> m_indices;
   Vector<MPI_Status> m_statuses;
   std::size_t m_next = 0;

@@ -163,7 +163,7 @@ class MessageSide {
       if (is_packed())
         m_before.tasks.push_back(FutureDoor::handle(m_packed->pack(label, policy, m_view)));
   }
-  /// Requires `is_packed`.
+  /// Unpacks. Requires `is_packed`.
   template <class Policy, class Over>
   Future<void> unpack(Label const& label, Policy const& policy, Future<Over> const& over) const {
     if constexpr (may_be_packed)

@@ -66,8 +66,7 @@ void tell(mpi::ThreadLevel level) {
 /// Recursive: a program that holds `mpi::Guard` may make communicators, submit messages and drop
 /// what it has of them meanwhile.
 std::recursive_mutex& mutex_of_mpi() {
-  static auto* const mutex = new std::recursive_mutex;  // objects that are destroyed last use it,
-                                                        // too
+  static auto* const mutex = new std::recursive_mutex;  // the last objects use it, too
   return *mutex;
 }
 
