@@ -26,7 +26,7 @@ namespace Impl {
 
 struct AccessListDoor;
 
-/// Objects of any types, one after the other, each where it stays.
+/// Keeps objects of any types, one after the other. They are not moved.
 class KeptObjects {
  public:
   KeptObjects() noexcept;
@@ -41,7 +41,7 @@ class KeptObjects {
       note({place, [](void* what) noexcept { static_cast<T*>(what)->~T(); }});
     return *place;
   }
-  /// Keeps its memory.
+  /// Destroys the objects, and keeps the memory.
   void clear() noexcept;
 
  private:
@@ -54,22 +54,22 @@ class KeptObjects {
     void (*destroy)(void*) noexcept;
   };
   void swap(KeptObjects& other) noexcept;
-  /// Memory for one more; and room for it among those that are to be destroyed.
+  /// Returns memory for one more object, and makes room for it in the list of objects to destroy.
   void* take(std::size_t size, std::size_t alignment);
   void note(Object const& object) noexcept;
 
   std::vector<Block> m_blocks;
   std::size_t m_block = 0;
-  std::size_t m_used = 0;  ///< of that block
+  std::size_t m_used = 0;  ///< used bytes of that block
   std::vector<Object> m_objects;
 };
 
-/// A memory space, for a list that learns only later where its Views will be used.
+/// Describes a memory space, for a list that learns only later where its Views will be used.
 struct MemoryKind {
   char const* name;
   std::type_info const* home;
   bool on_host;     ///< the host reaches it
-  bool by_default;  ///< the default execution space does
+  bool by_default;  ///< the default execution space reaches it
 };
 template <class MemorySpace>
 inline MemoryKind const memory_kind{MemorySpace::name(),
@@ -79,17 +79,17 @@ inline MemoryKind const memory_kind{MemorySpace::name(),
 
 }  // namespace Impl
 
-/// Accesses that are collected at run time, of any number, kind and mode. It stands among the
-/// annotations of any number of tasks:
+/// Collects accesses at run time, of any number, kind and mode. Any number of tasks may have it
+/// among their annotations:
 ///
 ///     trellis::AccessList list;
 ///     for (int face : faces_of(patch)) list.read(fluxes[face]);
 ///     if (has_source) list.read(source).exclusive(token);
 ///     trellis::host_task("update", trellis::ResourcePolicy(graph, trellis::write(u), list), ...);
 ///
-/// It keeps its Views alive, as long as it names them. It knows no types, so a functor gets none of
-/// its Views as arguments, and whether the task can reach them is checked when it is submitted. Of
-/// other resources (see Trellis_Resource.hpp) it takes the pieces that they have when added.
+/// It keeps its Views alive as long as it names them. It knows no types, so a functor gets none of
+/// its Views as arguments. The submission of a task checks that the task can reach them. For other
+/// resources (see Trellis_Resource.hpp) it takes the pieces that they have when added.
 ///
 /// Several threads may submit with one list, as long as none changes it.
 class AccessList {
@@ -99,7 +99,7 @@ class AccessList {
   AccessList& operator=(AccessList&&) noexcept;
   ~AccessList();
 
-  // Each takes Views, Tokens, groups, and ranges of these.
+  // Each of these functions takes Views, Tokens, groups, and ranges of these.
   template <class... R>
   AccessList& read(R&&... resources) {
     return (add(trellis::read(std::forward<R>(resources))), ..., *this);
@@ -124,26 +124,26 @@ class AccessList {
   AccessList& exclusive(R&&... resources) {
     return (add(trellis::exclusive(std::forward<R>(resources))), ..., *this);
   }
-  /// In a mode or state that is chosen at run time, see `trellis::access`.
+  /// Adds an access in a mode or state that is chosen at run time, see `trellis::access`.
   template <class R, class State>
   AccessList& access(R&& resource, State const& state) {
     return add(trellis::access(std::forward<R>(resource), state));
   }
-  /// Adds what an annotation says: `list.add(read(x))`.
+  /// Adds the access of an annotation: `list.add(read(x))`.
   template <class Annotation>
   AccessList& add(Annotation const& annotation);
 
   [[nodiscard]] std::size_t size() const { return m_requests.size(); }
   [[nodiscard]] bool empty() const { return m_requests.empty(); }
   void reserve(std::size_t accesses);
-  /// Names nothing any more. Keeps its memory, for the next accesses.
+  /// Removes all accesses, and keeps the memory for the next ones.
   void clear();
 
  private:
   friend struct Impl::AccessListDoor;
   struct Kind {
     Impl::MemoryKind const* memory;
-    std::size_t first;  ///< access that has such a View
+    std::size_t first;  ///< the first access that has such a View
   };
   template <class Annotation>
   void append(Annotation const& annotation) {
@@ -159,15 +159,15 @@ class AccessList {
       if constexpr (std::is_same_v<R, HostMemory>) note(Impl::memory_kind<Kokkos::HostSpace>);
     });
   }
-  /// What a list that nobody else has says.
+  /// Adds the accesses of a list, which the caller gives up, and takes it over.
   void append(AccessList& list);
   void append(Impl::AccessRequest const& request);
   void note(Impl::MemoryKind const& memory);
 
   std::vector<Impl::AccessRequest> m_requests;
-  Impl::KeptObjects m_kept;  ///< what the requests refer to
+  Impl::KeptObjects m_kept;  ///< the objects that the requests refer to
   std::vector<Kind> m_kinds;
-  std::vector<std::unique_ptr<AccessList>> m_others;  ///< whose requests are here, too
+  std::vector<std::unique_ptr<AccessList>> m_others;  ///< lists whose requests are here, too
 };
 
 namespace Impl {
@@ -184,7 +184,7 @@ struct AccessListDoor {
   static void append(AccessList& list, Annotation& annotation) {
     list.append(annotation);
   }
-  /// The list, which names nothing any more that its tasks would touch.
+  /// Returns the list with mode `none` in all accesses, so that its tasks touch nothing.
   static AccessList without_modes(AccessList& list);
   static std::span<AccessRequest const> requests(AccessList const& list);
   /// Throws when a task that runs on the space cannot reach a View.

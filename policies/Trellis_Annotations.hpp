@@ -13,18 +13,18 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header you say what a task touches and how: `read(x)`,
-/// `write(Kokkos::subview(y, ...))`, `exclusive(token)`, `access(token, state)`, which values of
-/// futures it takes: `value(future)`, and which properties it has: `priority(2)`, `threads(4)`,
+/// With this header you say what a task touches and how: `read(x)`, `write(Kokkos::subview(y,
+/// ...))`, `exclusive(token)`, `access(token, state)`. You say which values of futures it takes:
+/// `value(future)`. You also say which properties it has: `priority(2)`, `threads(4)`,
 /// `main_thread`, `fusable`, `after(future)`, `number(k)`, `after(k)`, `tag(value)`.
 ///
 /// An annotation refers to a View given by name and does not copy it: the View must live until the
 /// call that submits the task returns. An unmanaged View's memory must live until the task is
 /// complete; a managed View that the functor captures lives that long by itself.
 ///
-/// Where a View may stand, so may a range of Views, whose number is known at run time:
+/// In place of a View there may be a range of Views, whose number is known at run time:
 /// `read(neighbours)` with a `std::vector`, a `std::span`, or `std::views::transform` that makes
-/// subviews. A range given by name is referred to, too. Other types may stand there when
+/// subviews. An annotation refers to a range given by name, too. Other types are possible when
 /// `ResourceTraits` says what they mean, see Trellis_Resource.hpp.
 namespace trellis {
 
@@ -32,13 +32,14 @@ class AccessList;
 
 namespace Impl {
 
-/// The accesses of a list that has been given by name.
+/// Has the accesses of a list that is given by name.
 struct ListAccess {
   ListAccess(AccessList const& of) : list(&of) {}
   AccessList const* list;
 };
 
-/// An access as annotated. `Held` is `R const&` for a resource given by name, `R` for a temporary.
+/// An access as annotated. `Held` is `R const&` for a resource given by name, `R` for a
+/// temporary.
 template <Mode mode_, class Held>
 struct Access {
   using resource_type = std::remove_cvref_t<Held>;
@@ -50,10 +51,10 @@ struct Access {
 template <class Held>
 struct StateAccess {
   using resource_type = std::remove_cvref_t<Held>;
-  static constexpr Mode mode = Mode::write;  ///< as far as the types know
+  static constexpr Mode mode = Mode::write;  ///< as far as the types tell
   Held resource;
   Mode mode_now;
-  StatePtr state;  ///< null: `mode_now` says it all
+  StatePtr state;  ///< null: only `mode_now` counts
 };
 
 /// An access whose Views the functor takes with these memory traits, `Kokkos::RandomAccess | ...`.
@@ -63,11 +64,11 @@ struct TraitsAccess : Of {
   static constexpr unsigned traits = traits_;
 };
 
-/// A mode that the type knows.
+/// A mode that the type has.
 template <Mode mode>
 using ModeConstant = std::integral_constant<Mode, mode>;
 
-/// An access of a resource that `ResourceTraits` explains when the task is submitted. `How`: a
+/// An access of a resource that `ResourceTraits` replaces when the task is submitted. `How` is a
 /// `ModeConstant`, a `Mode`, or a state of the user's.
 template <class How, class Held>
 struct OpenAccess {
@@ -81,18 +82,18 @@ struct IsMatrixAccess : std::false_type {};
 template <class Matrix>
 struct IsMatrixAccess<MatrixAccess<Matrix>> : std::true_type {};
 
-/// Does the mode ask for something that may change? (An exclusive task may only read.)
+/// True if the mode requires elements that can change. (An exclusive task may only read.)
 template <Mode mode>
 inline constexpr bool surely_writes =
     mode != Mode::read && mode != Mode::none && mode != Mode::exclusive;
 
-/// Are the elements const by themselves?
+/// True if the elements are const by themselves.
 template <class R>
 struct IsReadOnly : std::false_type {};
 template <class R>
   requires requires { typename ResourceTraits<std::remove_cv_t<R>>::element_type; }
 struct IsReadOnly<R> : std::is_const<typename ResourceTraits<std::remove_cv_t<R>>::element_type> {};
-/// Does it own its elements? Then they are const as it is, and gone when it is.
+/// True if it owns its elements. Then they are const if it is const, and end with it.
 template <class R>
 inline constexpr bool owns_elements = false;
 template <class R>
@@ -103,7 +104,8 @@ inline constexpr bool is_tuple_v = false;
 template <class... T>
 inline constexpr bool is_tuple_v<std::tuple<T...>> = true;
 
-/// Does `ResourceTraits` say what it should? (What it says of a space is seen later.)
+/// True if `ResourceTraits` has valid accesses. (Accesses that depend on a space are checked
+/// later.)
 template <class T, Mode mode>
 struct SaysAccesses : std::true_type {};
 template <class T>
@@ -119,8 +121,9 @@ concept NumbersThreads = (requires(T const& pool) {
                            scatter.access();
                          }) || (requires(T const& token) { token.release(token.acquire()); });
 
-/// May an annotation name it? A class, so that the compiler's message has few lines. `by_name`: as
-/// the user has written it, `write(x)`. There the types tell whether `x` itself is const.
+/// Checks whether an annotation may name it. This is a class so that the compiler's message has few
+/// lines. `by_name` means as the user has written it, `write(x)`: then the types tell whether `x`
+/// itself is const.
 template <Mode mode, class R, bool by_name>
 struct MayAnnotate {
   using Named = std::remove_reference_t<R>;
@@ -160,7 +163,7 @@ struct MayAnnotate {
   }
 };
 
-/// The access of what an annotation may name.
+/// Returns the access of a valid resource.
 template <Mode mode, class R>
 constexpr auto access_in(R&& resource) {
   if constexpr (HasOpen<std::remove_cvref_t<R>>::value)
@@ -173,16 +176,16 @@ constexpr auto annotate(R&& resource) {
   if constexpr (MayAnnotate<mode, R, false>::holds())
     return access_in<mode>(std::forward<R>(resource));
   else
-    return Property();  // so that nothing more is said
+    return Property();  // so that there are no more errors
 }
-/// What the user has written, `write(x)`, `write(x, y)`. The annotation of several resources is that
-/// of their group.
+/// Returns the annotation for `write(x)` or `write(x, y)` as the user has written it. The
+/// annotation of several resources is that of their group.
 template <Mode mode, class... R>
 constexpr auto annotate_named(R&&... resources);
 
-/// May these stand in one annotation? Where the first of several is a number, or none of them is a
-/// resource, the same name means something else that is in sight: `read(file, buffer, bytes)` of the
-/// system, whose buffer may be an array, or `write(path, text)` of the program's.
+/// True if these may be the arguments of one annotation. If the first of several is a number, or
+/// none is a resource, the name means another visible function: `read(file, buffer, bytes)` of the
+/// system, whose buffer may be an array, or `write(path, text)` of the program.
 template <class First, class... More>
 inline constexpr bool may_be_named_v =
     sizeof...(More) == 0 || (!std::is_integral_v<std::remove_cvref_t<First>> &&
@@ -190,8 +193,8 @@ inline constexpr bool may_be_named_v =
 
 }  // namespace Impl
 
-/// The task reads. Any number of readers run at the same time. Like the other annotations, it takes
-/// several resources at once: `read(x, y)` is `read(x), read(y)`.
+/// The task reads. Any number of readers may run at the same time. As with the other annotations,
+/// several resources are possible: `read(x, y)` is `read(x), read(y)`.
 template <class... R>
   requires Impl::may_be_named_v<R...>
 constexpr auto read(R&&... resources) {
@@ -222,13 +225,14 @@ template <class... R>
 constexpr auto atomic_mul(R&&... resources) {
   return Impl::annotate_named<Mode::atomic_mul>(std::forward<R>(resources)...);
 }
-/// The task reads and overwrites alone, but in any order with other exclusive tasks.
+/// The task reads and overwrites, in any order with other exclusive tasks, but never at the same
+/// time.
 template <class... R>
   requires Impl::may_be_named_v<R...>
 constexpr auto exclusive(R&&... resources) {
   return Impl::annotate_named<Mode::exclusive>(std::forward<R>(resources)...);
 }
-/// The task does not touch it: no dependency, whatever others do.
+/// The task does not touch the resource, so there is no dependency.
 template <class... R>
   requires Impl::may_be_named_v<R...>
 constexpr auto none(R&&... resources) {
@@ -238,8 +242,8 @@ constexpr auto none(R&&... resources) {
 /// The task accesses the resource in this state: a `MatrixAccess` with a user-defined matrix, an
 /// `AreaAccess` in user coordinates, several of these as a `CombinedAccess`, or any other type with
 /// `is_dependent_of` and `is_superset_of`. States of different types, and a state and a mode,
-/// cannot be compared: all tasks that touch one area of a resource should use one type, otherwise
-/// they run one by one. A `MatrixAccess<IOMatrix>` is the same as the mode.
+/// cannot be compared. So all tasks that touch one area of a resource should use one type;
+/// otherwise they run one by one. A `MatrixAccess<IOMatrix>` is the same as the mode.
 ///
 /// The call that submits the task throws `Error` when two states disagree on whether they depend on
 /// each other.
@@ -272,14 +276,15 @@ template <class R>
 auto access(R&& resource, Mode mode) {
   return access(std::forward<R>(resource), MatrixAccess<IOMatrix>(mode));
 }
-/// The same for a mode that the type knows: what `ResourceTraits` are given for `read(x)`, ...
+/// The task accesses the resource in a mode that the type has, as `ResourceTraits` get it for
+/// `read(x)`, ...
 template <class R, Mode mode>
 constexpr auto access(R&& resource, std::integral_constant<Mode, mode>) {
   return Impl::annotate<mode>(std::forward<R>(resource));
 }
 
 namespace Impl {
-/// `access(path, R_OK)` in a program with `using namespace trellis` is a function of POSIX.
+/// The call `access(path, R_OK)` of POSIX, in a program with `using namespace trellis`.
 template <class R, class State>
 concept NamesFile =
     std::is_convertible_v<R, char const*> && std::is_integral_v<std::remove_cvref_t<State>>;
@@ -295,9 +300,9 @@ Impl::Property access(R&&, State const&) {
   return {};
 }
 
-/// Several Views and Tokens as one resource, of which they are the parts, e.g. the two arrays of a
-/// double buffer: `write(group(front, back))` conflicts with `read(front)`. A range among them
-/// brings its elements.
+/// Returns one resource whose parts are these Views and Tokens, e.g. the two arrays of a double
+/// buffer: `write(group(front, back))` conflicts with `read(front)`. A range among them adds its
+/// elements.
 template <class... R>
 constexpr auto group(R&&... resources) {
   static_assert(sizeof...(R) > 0 && (Impl::is_resource_v<R> && ...),
@@ -345,14 +350,14 @@ inline constexpr bool is_annotation_v = is_access_v<T> || is_property_v<T>;
 template <Mode mode, class... R>
 constexpr auto annotate_named(R&&... resources) {
   if constexpr (!(MayAnnotate<mode, R, true>::holds() && ...))
-    return Property();  // so that nothing more is said
+    return Property();  // so that there are no more errors
   else if constexpr (sizeof...(R) == 1)
     return access_in<mode>(std::forward<R>(resources)...);
   else
     return access_in<mode>(group(std::forward<R>(resources)...));
 }
 
-/// Is it an access of Views? (What `ResourceTraits` explains says itself what the functor gets.)
+/// True for an access of Views. (Open resources say themselves what the functor gets.)
 template <class A>
 inline constexpr bool names_views_v = false;
 template <class A>

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_LATE_HPP
 #define TRELLIS_LATE_HPP
 
-/// With this header there are Views whose extents tasks find out.
+/// With this header tasks may determine the extents of Views.
 #include <Trellis_LateView.hpp>
 #include <patterns/Trellis_LateCopy.hpp>
 

@@ -28,8 +28,8 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a task allocates an array whose extents the program does not know yet, and the
-/// tasks after it are submitted all the same:
+/// With this header a task allocates an array whose extents the program does not know yet. The
+/// tasks after it can be submitted all the same:
 ///
 ///     trellis::LateView<int*> found("found");
 ///     trellis::Future<int> const count = trellis::parallel_scan("scan", ...);
@@ -44,10 +44,10 @@ namespace Impl {
 [[noreturn]] void refuse_unallocated(std::string const& label);
 [[noreturn]] void refuse_extent(std::string const& label, std::size_t direction, std::int64_t n);
 
-/// What the copies of a LateView share. `V`: the managed View.
+/// The copies of a LateView share this. `V` is the managed View.
 ///
 /// INVARIANT. `m_view` changes in tasks that write both tokens. All other tasks that look at it
-/// read `shape` at least, so they are ordered with those; the mutex is for the program, which may
+/// read at least `shape`, so they are ordered with those. The mutex is for the program, which may
 /// ask at any time.
 template <class V>
 class LateMemory {
@@ -59,7 +59,7 @@ class LateMemory {
   Token const shape;
   Token const data;  ///< with the label
 
-  /// For tasks. Throws `Error` when there is none.
+  /// Returns the View, for tasks. Throws `Error` when there is none.
   [[nodiscard]] V const& in_task() const {
     if (!m_is_allocated) refuse_unallocated(data.label());
     return m_view;
@@ -79,11 +79,12 @@ class LateMemory {
     return m_is_allocated;
   }
 
-  /// By a task. What has these extents already is kept, unless the program has a copy of the View:
-  /// then it keeps that one. The old memory goes before the new one is made.
+  /// Allocates; called by a task. Memory that already has these extents is kept, unless the program
+  /// has a copy of the View: then the program keeps that memory. The old memory is dropped before
+  /// the new one is made.
   void allocate(Extents const& extents) {
     require_addresses(extents);
-    V old;  // goes under no lock: freeing memory may take long
+    V old;  // destroyed without a lock: freeing memory may take long
     {
       std::lock_guard const lock(m_mutex);
       bool is_same = m_is_allocated && m_view.use_count() == 1;
@@ -119,13 +120,13 @@ class LateMemory {
   bool m_is_allocated = false;
 };
 
-/// What fills the place of a LateView among the arguments.
+/// Fills the place of a LateView among the arguments.
 template <class Seen, class V>
 struct LateViewSource {
   static constexpr bool ends_without_user = true;
   static constexpr bool may_come_later = true;  ///< see is_for_parts
   std::shared_ptr<LateMemory<V> const> memory;
-  bool is_touched;  ///< by the task, which is not ordered otherwise
+  bool is_touched;  ///< the task touches it; otherwise it is not ordered
 
   [[nodiscard]] Seen resolve() const {
     if (!is_touched) return Seen();
@@ -133,7 +134,7 @@ struct LateViewSource {
   }
 };
 
-/// Its extent as a number of indices.
+/// The extent of a LateView as a number of indices.
 template <class V>
 struct LateViewCount {
   static constexpr bool ends_without_user = true;
@@ -148,22 +149,22 @@ struct LateViewCount {
 
 }  // namespace Impl
 
-/// An array whose memory a task makes, see `allocate`: `LateView<double**>`. A handle: copies stand
-/// for the same array.
+/// An array whose memory a task makes, see `allocate`: `LateView<double**>`. It is a handle: copies
+/// stand for the same array.
 ///
 /// Tasks name it as they name a View: `read(v)`, `write(v)`, `atomic_add(v)`, ... A functor takes
-/// it as `v`'s `view`, or as its `read_view` where the task only reads, wherever the task runs; the
-/// memory is that which the array has when the task is launched. A task that comes before the first
+/// it as `v`'s `view`, or as its `read_view` if the task only reads, wherever the task runs. Its
+/// memory is that of the array at the launch of the task. A task that comes before the first
 /// allocation fails. Results of reductions and scans may go into one of rank 0.
 ///
-/// Of the array tasks depend on two things: its shape, which is what an allocation changes and
-/// everybody else reads, and its contents. So a task that needs the extents alone, because it has
-/// so many indices (`ResourcePolicy(graph, extent(v), ...)`) or allocates another array of this
-/// length, does not wait for who computes the contents.
+/// Tasks depend on two things of the array: its shape, which an allocation changes and other tasks
+/// read, and its contents. So a task that needs only the extents does not wait for the task that
+/// computes the contents. Such a task has this number of indices (`ResourcePolicy(graph, extent(v),
+/// ...)`), or allocates another array of this length.
 ///
 /// The program gets the memory after a wait, by `managed()`. While tasks that name the handle are
-/// in flight, it must not touch it: a View that it has got names the same elements, but Trellis
-/// does not know that.
+/// in flight, the program must not touch the memory. Such a View names the same elements, but
+/// Trellis does not know that.
 template <class D, class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space,
           class Layout = typename MemorySpace::execution_space::array_layout>
 class LateView {
@@ -181,24 +182,26 @@ class LateView {
   static_assert(!std::is_const_v<typename managed_view::value_type>,
                 "Trellis: the elements of a LateView are not const; say read(v)");
 
-  /// Without memory. `space`: that the memory is to be of, where there are several of this type.
+  /// Makes an array without memory. `space` is the one for the memory, if there are several of this
+  /// type.
   explicit LateView(std::string label, MemorySpace const& space = MemorySpace())
       : m_memory(std::make_shared<Impl::LateMemory<managed_view>>(std::move(label), space)) {}
 
   [[nodiscard]] std::string const& label() const { return m_memory->data.label(); }
-  /// Any thread may ask. Not while an allocation runs, nor after one that found no memory.
+  /// True if there is memory: not while an allocation runs, nor after one that found no memory. Any
+  /// thread may call it.
   [[nodiscard]] bool is_allocated() const { return m_memory->is_allocated(); }
-  /// As the last allocation that is complete has made it. Throws `Error` when there is none.
+  /// Returns an extent, as of the last complete allocation. Throws `Error` when there is none.
   [[nodiscard]] std::size_t extent(std::size_t direction) const {
     return m_memory->extent(direction);
   }
-  /// The memory, for the program: after a wait for the tasks that touch it. Who keeps the View
-  /// keeps the memory, also when a later allocation gives the array another one. Throws `Error`
-  /// when there is none.
+  /// Returns the memory, for the program, after a wait for the tasks that touch it. The View keeps
+  /// the memory, also when a later allocation gives the array another one. Throws `Error` when
+  /// there is none.
   [[nodiscard]] managed_view managed() const { return m_memory->managed(); }
-  /// What allocations change. For a task with parts: `write(v.shape())` besides `write(v)` says
-  /// that its parts may allocate. (Its own callable then takes the TaskScope and no Views: what
-  /// these stand for is looked up when it is launched.)
+  /// Returns the token that allocations change. For a task with parts, `write(v.shape())` besides
+  /// `write(v)` says that its parts may allocate. (Its own callable then takes the TaskScope and no
+  /// Views, as Views are looked up at the launch.)
   [[nodiscard]] Token const& shape() const { return m_memory->shape; }
 
   [[nodiscard]] std::shared_ptr<Impl::LateMemory<managed_view>> const& memory() const {
@@ -210,10 +213,10 @@ class LateView {
   std::shared_ptr<Impl::LateMemory<managed_view>> m_memory;
 };
 
-/// An extent of a LateView as a number of indices, or as an extent to allocate:
-/// `ResourcePolicy(graph, extent(v), read(v))`. It is looked up when the task is launched, which
-/// waits for the allocation, and not for who computes the contents. Throws `Error` where the array
-/// has no such direction.
+/// Returns an extent of a LateView as a number of indices, or as an extent to allocate:
+/// `ResourcePolicy(graph, extent(v), read(v))`. It is looked up when the task is launched. The task
+/// waits for the allocation, but not for the tasks that compute the contents. Throws `Error` if the
+/// array has no such direction.
 template <class D, class M, class L>
 [[nodiscard]] auto extent(LateView<D, M, L> const& array, std::size_t direction = 0) {
   using V = typename LateView<D, M, L>::managed_view;
@@ -255,7 +258,7 @@ struct ResourceTraits<LateView<D, M, L>> {
 
 namespace Impl {
 
-/// An extent that is there.
+/// An extent that is known.
 struct KnownCount {
   static constexpr bool ends_without_user = true;
   static constexpr bool stays_in_a_pass = true;
@@ -277,7 +280,7 @@ auto extent_source(N const& n) {
     return late_count(n).source;
 }
 
-/// 0, if it is not there.
+/// Returns the extent, or 0 if it is not known.
 template <class N>
 std::int64_t known_extent(N const& n) {
   if constexpr (std::integral<N>)
@@ -331,18 +334,18 @@ struct AllocateCheck {
 
 }  // namespace Impl
 
-/// Submits a host task that gives the array memory with these extents, as soon as nobody uses what
-/// it has any more; returns at once. An extent is a whole number, the Future of one, or
+/// Submits a host task that gives the array memory with these extents, as soon as no task uses its
+/// present memory; returns at once. An extent is a whole number, the Future of one, or
 /// `extent(other, direction)`. The tasks after this one have the new memory.
 ///
-/// Memory that has these extents already is kept, with its contents, when the program has no copy
-/// of its View. Else it is made anew, after the array has let go of the old one, and its contents
-/// are not initialised: fill it by a task, or by `deep_copy`. So the elements should be of a type
-/// that needs no constructor. What is in the memory of a device is allocated by the host: that may
-/// make it wait for the device.
+/// Memory that already has these extents is kept, with its contents, if the program has no copy of
+/// its View. Otherwise the array drops its memory, and the task allocates anew. The contents are
+/// not initialised: fill them by a task, or by `deep_copy`. So the elements should be of a type
+/// that needs no constructor. The host allocates device memory, and may have to wait for the
+/// device.
 ///
-/// Throws `Error` for a negative number; one that comes later is the failure of the task, which
-/// names it, and so is memory that there is not.
+/// Throws `Error` for a negative number. If a number is known later and is negative, or if there is
+/// not enough memory, the task fails.
 template <class Base, class... Annotations, class D, class M, class L, class... N>
 Future<void> allocate(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                       LateView<D, M, L> const& array, N const&... extents) {
@@ -363,7 +366,7 @@ Future<void> allocate(Label label, ResourcePolicy<Base, Annotations...> const& p
     return {};
   }
 }
-/// The same without a label: the task is called by the file and line where its policy was made.
+/// Allocates without a label: the task is named by the file and line where its policy was made.
 template <class Base, class... Annotations, class D, class M, class L, class... N>
 Future<void> allocate(ResourcePolicy<Base, Annotations...> const& policy,
                       LateView<D, M, L> const& array, N const&... extents) {

@@ -23,9 +23,8 @@ using random_access_view = view_with<read_view<V>, Kokkos::RandomAccess>;
 template <class V>
 using restrict_view = view_with<V, Kokkos::Restrict>;
 
-/// The functor takes the Views of this access with further memory traits, in the type
-/// `view_with<V, traits>`: `with_traits<Kokkos::Aligned>(write(x))`. It changes nothing in what the
-/// task depends on.
+/// The functor takes the Views of this access with further memory traits, in the type `view_with<V,
+/// traits>`: `with_traits<Kokkos::Aligned>(write(x))`. The task's dependencies do not change.
 template <unsigned traits, class A>
 constexpr auto with_traits(A access) {
   static_assert(Impl::names_views_v<A>,
@@ -35,8 +34,8 @@ constexpr auto with_traits(A access) {
   else
     return Impl::Property();
 }
-/// The task reads here and there: a GPU loads through its read-only cache. The functor takes a
-/// `random_access_view<V>`.
+/// The task reads elements in random order: a GPU loads through its read-only cache. The functor
+/// takes a `random_access_view<V>`.
 template <class A>
 constexpr auto random_access(A access) {
   constexpr bool reads = [] {

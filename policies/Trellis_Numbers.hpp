@@ -2,7 +2,7 @@
 #ifndef TRELLIS_NUMBERS_HPP
 #define TRELLIS_NUMBERS_HPP
 
-/// With this header tasks have numbers that are known before the tasks are there: `number(k)`,
+/// With this header tasks have numbers that are known before the tasks exist: `number(k)`,
 /// `after(k)`, `graph.wait(k)`.
 #include <Trellis_Properties.hpp>
 #include <Trellis_TaskNumber.hpp>
@@ -10,9 +10,10 @@
 
 namespace trellis {
 
-/// The task has this number from now on, see Trellis_Numbers.hpp. The call that submits it
-/// throws `Error` when another task has it, when it is not reserved, or when it is of another
-/// graph; if the call throws, the number is as it was. `number(TaskNumber())` gives it none.
+/// The task has this number from now on, see Trellis_Numbers.hpp. The call that submits it throws
+/// `Error` when another task has the number, when it is not reserved, or when it belongs to another
+/// graph. If the call throws, the number is unchanged. `number(TaskNumber())` gives the task no
+/// number.
 using Impl::number;
 
 }  // namespace trellis

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_OBSERVATION_HPP
 #define TRELLIS_OBSERVATION_HPP
 
-/// With this header you follow a graph while it runs: changes of states, counters, warnings, and
+/// With this header you observe a graph while it runs: changes of states, counters, warnings, and
 /// functions that it calls.
 #include <Trellis_Observer.hpp>
 #include <Trellis_Progress.hpp>

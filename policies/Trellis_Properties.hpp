@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-/// What may stand among the annotations of a call beside accesses: what the task is like, and what
+/// This header has the annotations that are no accesses: properties of the task, and the tasks that
 /// it comes after.
 namespace trellis {
 
@@ -30,15 +30,15 @@ template <class T>
 struct IsFuture<Future<T>> : std::true_type {};
 template <class R>
 concept FutureRange = AnyRange<R> && IsFuture<ElementOf<R>>::value;
-/// What may stand in `after(...)` beside numbers.
+/// The types that may stand in `after(...)`.
 template <class T>
 concept NamesNumber = std::is_same_v<T, TaskNumber> || NumberRange<T const&>;
 template <class T>
 concept NamesTask = NamesNumber<T> || IsFuture<T>::value || FutureRange<T const&>;
 
-/// `main_thread`.
+/// The type of `main_thread`.
 struct MainThread : Property {
-  bool is_bound = true;  ///< false, where that is known at run time: it runs on any
+  bool is_bound = true;  ///< decided at run time; false: it runs on any thread
 };
 struct Synchronizing : Property {};
 struct Fusable : Property {};
@@ -49,27 +49,27 @@ struct FusableOn : Fusable {
   using deploy_space = ExecutionSpace;
 };
 
-/// Explicit dependencies on tasks of the same graph.
+/// Has explicit dependencies on tasks of the same graph.
 template <std::size_t N>
 struct After : Property {
   std::array<TaskHandle, N> tasks;
 };
-/// The same, as many as there are at run time.
+/// Has dependencies whose number is known at run time.
 struct AfterAll : Property {
   std::vector<TaskHandle> tasks;
 };
-/// The same, where some may be named by numbers.
+/// Has dependencies, some of which may be named by numbers.
 struct AfterNumbers : Property {
   std::vector<TaskHandle> tasks;
   std::vector<TaskNumber> numbers;
 };
-/// The same, where all are numbers that the call names one by one.
+/// Has dependencies that the call names one by one by numbers.
 template <std::size_t N>
 struct AfterEach : Property {
   static constexpr std::array<TaskHandle, 0> tasks{};
   std::array<TaskNumber, N> numbers;
 };
-/// The value of a future.
+/// Has the value of a future.
 template <class T>
 struct ValueOf : Property {
   using value_type = T;
@@ -77,7 +77,7 @@ struct ValueOf : Property {
   ResultPtr<T> result;
 };
 
-// What a program calls by these names comes with a topic's header.
+// The header of a topic makes these names public.
 
 /// See Trellis_Numbers.hpp.
 struct number : Property {
@@ -92,7 +92,7 @@ struct Tagged : Property {
 
 }  // namespace Impl
 
-/// Larger is more urgent; 0 by default. A hint to the scheduling policy.
+/// A hint to the scheduling policy: larger is more urgent; 0 by default.
 struct priority : Impl::Property {
   explicit constexpr priority(int value_) : value(value_) {}
   int value;
@@ -105,26 +105,26 @@ inline constexpr Impl::MainThread main_thread{};
 /// starts.
 inline constexpr Impl::Synchronizing synchronizing{};
 
-/// In `threads(at_most(n))`: as many threads as the graph has, and `n` at most; `1 <= n`.
+/// Means, in `threads(at_most(n))`, as many threads as the graph has, and at most `n`; `1 <= n`.
 struct at_most {
   explicit constexpr at_most(int n) : count(n) {}
   int count;
 };
 
-/// The task has so many threads of the host: its functor is launched on an instance with a pool of
-/// `n`, which each worker makes once. `1 <= n <= workers() * threads_per_worker()` of the graph;
-/// by default a task has the threads of one worker. The body begins when so many workers have
-/// stopped as it takes, so no more threads run than the graph has.
+/// The task has `n` host threads: its functor is launched on an instance with a pool of `n`, which
+/// each worker makes once. `1 <= n <= workers() * threads_per_worker()` of the graph; by default a
+/// task has the threads of one worker. The body begins when as many workers have stopped as it
+/// needs threads from, so no more threads run than the graph has.
 ///
 ///     parallel_for("solve", ResourcePolicy(graph, n, threads(4), read_write(x)), functor);
 ///
 /// A `host_task` has no instance. It may open a parallel region of `n` threads of its own, or call
-/// a library that does. On Serial other tasks can have one thread only. The call that submits the
-/// task throws `Error` for another `n`, and for a task on a device.
+/// a library that does. On Serial, tasks of other patterns can have only one thread. The call that
+/// submits the task throws `Error` for another `n`, and for a task on a device.
 ///
 /// `threads(at_most(n))` is valid for all graphs and spaces, with `1 <= n`: the task has as many of
-/// the `n` as there are. On Serial that is one, and on a device it says nothing. For a task of a
-/// plan it is found out for each replay, from the threads that the graph has by then.
+/// the `n` as there are. On Serial that is one, and on a device it has no meaning. For a task of a
+/// plan it is determined for each replay, from the threads that the graph has by then.
 struct threads : Impl::Property {
   explicit constexpr threads(int n) : count(n) {}
   explicit constexpr threads(at_most most) : count(most.count), is_most(true) {}
@@ -143,7 +143,7 @@ template <class ExecutionSpace>
 inline constexpr On<ExecutionSpace> on{};
 
 /// The device that the task runs on, if its execution space has several: 0, 1, ... in the numbering
-/// of the space. Default: the device that the space was initialised with, or that of the base
+/// of the space. The default is the device that the space was initialised with, or that of the base
 /// policy's instance. The Views must be reachable from it. The call that submits the task throws
 /// `Error` when there is no such device.
 struct device : Impl::Property {
@@ -156,7 +156,7 @@ template <class... T>
 Impl::After<sizeof...(T)> after(Future<T> const&... futures) {
   return {{}, {Impl::FutureDoor::handle(futures)...}};
 }
-/// The same for a range of futures, which may be empty.
+/// The task runs after the tasks of a range of futures, which may be empty.
 template <Impl::FutureRange R>
 Impl::AfterAll after(R&& futures) {
   // Its type depends on R, so programs that do not call this need not compile it.
@@ -210,7 +210,7 @@ inline constexpr bool name_tasks_v =
     ((NamesTask<std::remove_cvref_t<Before>> || FutureRange<Before>) && ...);
 }  // namespace Impl
 
-/// Whatever else stands there is refused.
+/// Refuses all other arguments.
 template <class... Before>
   requires(!Impl::name_tasks_v<Before...>)
 Impl::AfterAll after(Before&&...) {
@@ -220,12 +220,12 @@ Impl::AfterAll after(Before&&...) {
   return {};
 }
 
-/// The task runs after the task of this future is complete, and its functor takes the value as a
-/// `T const&`, in the place of the annotation among the Views. When that task fails, this one is
-/// cancelled, or fails as `get()` would where the failure cancels no more. The value of a
-/// `Future<void>` is no argument: it is `after(future)`.
+/// The task runs after the task of this future is complete, and its functor takes the value as a `T
+/// const&`, in the place of the annotation among the Views. When that task fails, this one is
+/// cancelled, or fails as `get()` would if the failure no longer cancels. The value of a
+/// `Future<void>` is no argument: it means `after(future)`.
 ///
-/// A kernel on a device gets a copy, so there the value must be trivially copyable.
+/// A kernel on a device gets a copy, so for it the value must be trivially copyable.
 template <class T>
 Impl::ValueOf<T> value(Future<T> const& future) {
   return {{}, {Impl::FutureDoor::handle(future)}, Impl::FutureDoor::result(future)};
@@ -240,7 +240,7 @@ template <class T>
 inline constexpr bool is_property_v = std::is_base_of_v<Property, std::remove_cvref_t<T>>;
 template <class T>
 inline constexpr bool is_fusable_v = std::is_base_of_v<Fusable, std::remove_cvref_t<T>>;
-/// Does it name tasks that the task comes after?
+/// True if it names tasks that the task comes after.
 template <class A>
 inline constexpr bool waits_for_tasks_v = requires(A const& annotation) { annotation.tasks; };
 template <class A>

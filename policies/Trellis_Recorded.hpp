@@ -2,8 +2,8 @@
 #ifndef TRELLIS_RECORDED_HPP
 #define TRELLIS_RECORDED_HPP
 
-/// With this header you look at a graph that was recorded: its nodes and edges, its times, and what
-/// these would be otherwise.
+/// With this header you analyse a recorded graph: its nodes and edges, its times, and its times
+/// under other conditions.
 #include <Trellis_Analysis.hpp>
 #include <Trellis_Graph.hpp>
 #include <Trellis_ThreadRatio.hpp>

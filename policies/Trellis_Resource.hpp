@@ -32,40 +32,40 @@
 ///       static Mesh argument(Mesh const& mesh, auto) { return mesh; }
 ///     };
 ///
-/// `how` is what the annotation says, in a form that `access(piece, how)` takes: a constant of the
-/// type `std::integral_constant<Mode, ...>` for `read(mesh)`, `write(mesh)`, ..., so that
-/// `if constexpr (how == trellis::Mode::read)` can be asked of `read(mesh)`; a `Mode` or a state of
-/// the user's for `access(mesh, ...)`.
+/// `how` is the mode or state of the annotation, in a form that `access(piece, how)` takes. For
+/// `read(mesh)`, `write(mesh)`, ... it is a constant of the type `std::integral_constant<Mode,
+/// ...>`, so that `if constexpr (how == trellis::Mode::read)` is possible. For `access(mesh, ...)`
+/// it is a `Mode` or a state of the user's.
 ///
 /// `accesses` returns one annotation, a `std::tuple` of them, or an `AccessList` when their number
 /// is known at run time. A piece is a View, a `Token`, an `IndexBox`, a `HostMemory`, a group or a
-/// range of these, or again a type with `ResourceTraits`; it brings its label. What the annotations
-/// refer to must be in `mesh` or in what is returned.
+/// range of these, or again a type with `ResourceTraits`; it keeps its label. All objects that the
+/// annotations refer to must be in `mesh` or in the returned object.
 ///
-/// What a functor gets may be known only when the task is launched. Then `argument` returns a place
-/// for it, and `late(mesh, how, target)` what fills it, see impl/Trellis_KnownValue.hpp. (And
-/// `list_argument(how)` and `late_list(range, how, target)` do that for a range of them.)
+/// A functor's argument may be known only when the task is launched. Then `argument` returns a
+/// place for it, and `late(mesh, how, target)` its source, see impl/Trellis_KnownValue.hpp.
+/// (`list_argument(how)` and `late_list(range, how, target)` do that for a range.)
 ///
-/// `accesses` and `argument` may take a third argument `On<Space>`, the space that the task runs on. Two further
-/// functions are optional, for resources that do something when they are used:
+/// `accesses` and `argument` may take a third argument `On<Space>`, the space that the task runs
+/// on. Two further functions are optional, for resources that act when they are used:
 ///
 ///     static void prepare(Mesh const&, auto how, On<Space>, auto target);
 ///     static void submitted(Mesh const&, auto how, On<Space>);
 ///
-/// `prepare` is called before the task is submitted and may submit other tasks, to
-/// `ResourcePolicy(target, ...)`; `submitted` when the task has been. Such a resource cannot stand
-/// in an `AccessList`, which belongs to no task.
+/// `prepare` is called before the task is submitted, and may submit other tasks, to
+/// `ResourcePolicy(target, ...)`. `submitted` is called when the task has been submitted. Such a
+/// resource cannot stand in an `AccessList`, which belongs to no task.
 ///
-/// Kokkos' containers and contiguous memory of the host have `ResourceTraits`, see the headers in
+/// Kokkos' containers and contiguous host memory have `ResourceTraits`, see the headers in
 /// `resources/`.
 namespace trellis {
 
-/// Memory of the host that no View describes, as a resource. It does not keep the memory.
+/// Host memory that no View describes, as a resource. It does not keep the memory.
 ///
 ///     trellis::write(trellis::HostMemory("time step", &dt))
 class HostMemory {
  public:
-  /// `count` objects, one after the other.
+  /// Describes `count` objects, one after the other.
   template <class T>
   HostMemory(std::string label, T const* first, std::size_t count = 1)
       : m_label(std::move(label)),
@@ -73,7 +73,7 @@ class HostMemory {
         m_element_bytes(sizeof(T)),
         m_strides{sizeof(T)},
         m_rank(1) {}
-  /// An array with strides, counted in objects.
+  /// Describes an array with strides, counted in objects.
   template <class T>
   HostMemory(std::string label, T const* first, std::span<std::uint64_t const> extents,
              std::span<std::uint64_t const> strides)
@@ -87,7 +87,7 @@ class HostMemory {
   [[nodiscard]] std::string const& label() const { return m_label; }
   [[nodiscard]] Impl::Area const& area() const { return m_area; }
   [[nodiscard]] std::size_t element_bytes() const { return m_element_bytes; }
-  /// In bytes.
+  /// Returns the strides in bytes.
   [[nodiscard]] std::span<std::uint64_t const> strides() const {
     return {m_strides, static_cast<std::size_t>(m_rank)};
   }
@@ -109,7 +109,7 @@ struct ResourceTraits<experimental::IndexSpace<N>> {
 };
 
 namespace Impl {
-/// What stands for itself by a Token: PerWorker, ScatterView.
+/// An object that a Token stands for: PerWorker, ScatterView.
 template <class T>
 concept HasToken = requires(T const& object) {
   { object.token() } -> std::same_as<Token const&>;
@@ -125,13 +125,13 @@ struct ResourceTraits<T> {
 
 namespace Impl {
 
-/// Does `how` surely read only?
+/// True if `how` certainly only reads.
 template <class How>
 inline constexpr bool only_reads = false;
 template <Mode mode>
 inline constexpr bool only_reads<ModeConstant<mode>> = mode == Mode::read || mode == Mode::none;
 
-/// The mode, as far as it is known: a state of the user's may mean anything.
+/// Returns the mode as far as it is known: a state of the user's may mean anything.
 template <class How>
 constexpr Mode mode_of(How const& how) {
   if constexpr (std::is_convertible_v<How const&, Mode>)

@@ -16,8 +16,8 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header you join an execution policy, the graph that the task goes to, and what the
-/// task touches.
+/// With this header you combine an execution policy, the graph that the task goes to, and the
+/// task's accesses.
 namespace trellis {
 
 template <class Base, class... Annotations>
@@ -25,19 +25,19 @@ class ResourcePolicy;
 
 namespace Impl {
 
-/// A TaskGraph, or the TaskScope of a running task.
+/// True for a TaskGraph, or the TaskScope of a running task.
 template <class T>
 inline constexpr bool is_target_v = std::is_same_v<std::remove_const_t<T>, TaskGraph> ||
                                     std::is_same_v<std::remove_const_t<T>, TaskScope>;
 template <class T>
 concept AnyTarget = is_target_v<T>;
 
-/// No range: the body runs once (host_task, space_task).
+/// Means no range: the body runs once (host_task, space_task).
 struct Once {};
 
 template <class B>
 struct BaseOf {
-  // The constructor says what is wrong. With this type the compiler says nothing more.
+  // The constructor reports a wrong base. With this type the compiler reports nothing more.
   using type = std::conditional_t<Kokkos::is_execution_policy_v<B>, B,
                                   std::conditional_t<is_resource_v<B>, Once, Count>>;
 };
@@ -53,7 +53,8 @@ template <class Source>
 struct BaseOf<LateCount<Source>> {
   using type = LateCount<Source>;
 };
-/// No base: the other guide is meant. (Clang looks at the result of a guide before its constraint.)
+/// If there is no base, the other guide is meant. (Clang looks at the result of a guide before its
+/// constraint.)
 template <class B>
   requires is_annotation_v<B>
 struct BaseOf<B> {};
@@ -65,12 +66,12 @@ inline constexpr bool is_policy_v<ResourcePolicy<Base, Annotations...>> = true;
 template <class First>
 inline constexpr bool is_no_target_v =
     !std::is_convertible_v<First&, Target> && !is_policy_v<std::remove_cv_t<First>>;
-/// What stands first is no graph, so it stands for the base here.
+/// The first argument is no graph, so it is taken for the base here.
 template <class First>
 using BaseOfNoTarget = std::conditional_t<is_annotation_v<First>, Once, Count>;
 
-/// How a policy keeps an annotation: as it is. A list of accesses that was given by name is
-/// referred to.
+/// Says how a policy keeps an annotation. It keeps the annotation itself, but only refers to a list
+/// of accesses that was given by name.
 template <class A>
 using AnnotationAs = std::conditional_t<std::is_lvalue_reference_v<A> &&
                                             std::is_same_v<std::remove_cvref_t<A>, AccessList>,
@@ -87,19 +88,19 @@ using AnnotationAs = std::conditional_t<std::is_lvalue_reference_v<A> &&
 ///     ResourcePolicy(graph, n, write(y), list)       // and what an AccessList has
 ///     ResourcePolicy(graph, count, write(y))         // count: the Future of a number
 ///
-/// A number of indices may be known later than the task is submitted: `n` is a `Future` of a whole
-/// number, or the `extent` of an array that another task allocates, see Trellis_LateView.hpp. It is
-/// looked up on the host when the task is launched. A future is waited for as `value(future)` says;
-/// a number that is no range, negative or too large, is then the failure of the task.
+/// The number of indices may be unknown when the task is submitted. Then `n` is a `Future` of a
+/// whole number, or the `extent` of an array that another task allocates, see Trellis_LateView.hpp.
+/// It is looked up on the host when the task is launched. The task waits for a future as with
+/// `value(future)`. If the number is negative or too large, the task fails.
 ///
-/// Inside a task that has been given a `TaskScope& self`, `self` in place of the graph makes the
-/// new task a part of that task.
+/// Inside a task that takes a `TaskScope& self`, `self` in place of the graph makes the new task a
+/// part of that task.
 ///
-/// On a host space the policy's own execution space instance is replaced by that of the worker
-/// which runs the task, whatever threads the user's has; `threads(n)` says how many the task is to
-/// have. On a device an instance other than the default one is respected: the task
-/// is launched on its stream, in order with what the user launches there directly. The policy
-/// refers to Views (see Trellis_Annotations.hpp): use it only in the call that submits the task.
+/// On a host space the instance of the worker that runs the task replaces the policy's own
+/// execution space instance, whatever threads that has. `threads(n)` sets the number of threads of
+/// the task. On a device an instance other than the default one is respected: the task is launched
+/// on its stream, in order with the user's own launches there. The policy refers to Views (see
+/// Trellis_Annotations.hpp): use it only in the call that submits the task.
 template <class Base, class... Annotations>
 class ResourcePolicy {
   static_assert(
@@ -119,7 +120,7 @@ class ResourcePolicy {
     requires std::same_as<Base, Impl::Once>
       : m_target(target), m_annotations(std::move(annotations)...) {}
 
-  /// Does not compile: it has no graph.
+  /// Does not compile, as there is no graph.
   template <class First, class... Rest>
     requires Impl::is_no_target_v<First>
   ResourcePolicy(First const&, Rest const&...) : m_target(Impl::TaskHandle()) {

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_SCHEDULING_HPP
 #define TRELLIS_SCHEDULING_HPP
 
-/// With this header you decide on the order of tasks: by scheduling policies, and by rules between
+/// With this header you control the order of tasks: by scheduling policies, and by rules between
 /// tasks that have tags.
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_Properties.hpp>
@@ -14,7 +14,7 @@
 
 namespace trellis {
 
-/// A property of your own, which the rules of the graph look at, see `TaskGraph::add_rule`.
+/// Returns a property of your own, which the rules of the graph look at, see `TaskGraph::add_rule`.
 template <TagValue T>
 Impl::Tagged<T> tag(T value) {
   return {{}, std::move(value)};

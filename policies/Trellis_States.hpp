@@ -3,7 +3,7 @@
 #define TRELLIS_STATES_HPP
 
 /// With this header you describe accesses by states of your own: truth tables, areas in your
-/// coordinates, or any type that knows what it depends on.
+/// coordinates, or any type that says what it depends on.
 #include <Trellis_Access.hpp>
 #include <Trellis_IndexSpace.hpp>
 

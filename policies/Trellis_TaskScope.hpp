@@ -26,7 +26,8 @@ namespace Impl {
 
 struct ScopeDoor;
 
-/// What is given up is given up after the rest, by itself. True when any of it has been done.
+/// Demotes first, and then separately releases what is given up. Returns true when anything has
+/// been done.
 template <class Demote, class Release, class... Accesses>
 bool demote_and_release(Demote demote, Release release, Accesses const&... accesses) {
   constexpr bool are_accesses = sizeof...(Accesses) > 0 && (is_access_v<Accesses> && ...);
@@ -53,7 +54,7 @@ bool demote_and_release(Demote demote, Release release, Accesses const&... acces
 
 }  // namespace Impl
 
-/// A task, as its own body sees it:
+/// A task as its own body sees it:
 ///
 ///     trellis::host_task("solve", trellis::ResourcePolicy(graph, trellis::read_write(x)),
 ///                        [=](trellis::TaskScope& self) {
@@ -63,41 +64,41 @@ bool demote_and_release(Demote demote, Release release, Accesses const&... acces
 ///                        });
 ///
 /// Tasks submitted with `self` in place of the graph are parts of this one. They are ordered among
-/// themselves, as the tasks of a graph are. To all other tasks they are this task, which is done
-/// when its body and all its parts are. What a part accesses must lie within one access of this
-/// task (the same or a smaller area, in a mode that adds no dependency), or within something that
-/// the body made itself, see `local`. A part may have parts in turn. When a part fails, this task
-/// has failed.
+/// themselves, like the tasks of a graph. For all other tasks they belong to this task, which is
+/// done when its body and all its parts are. Each access of a part must lie within one access of
+/// this task: the same or a smaller area, in a mode that adds no dependency. It may also lie within
+/// a resource that the body made itself, see `local`. A part may have parts in turn. When a part
+/// fails, this task has failed.
 ///
 /// Use it only in the body that receives it, and only while that body runs. A part may run later,
-/// so it must not capture the TaskScope of its owner by reference; one that has parts in turn takes
-/// a `TaskScope&` of its own.
+/// so it must not capture the TaskScope of its owner by reference. A part that has parts in turn
+/// takes a `TaskScope&` of its own.
 class TaskScope {
  public:
-  TaskScope(TaskScope const&) = delete;  // Trellis: it is for the body that receives it
+  TaskScope(TaskScope const&) = delete;  // Trellis: a TaskScope is for the body that receives it
   TaskScope& operator=(TaskScope const&) = delete;
   ~TaskScope();
 
-  /// The id of this task.
+  /// Returns the id of this task.
   [[nodiscard]] TaskId id() const { return m_self.id; }
-  /// The future of this task, without its value. Copies may be kept: a part that has found what all
-  /// were to look for cancels the others by `graph.cancel` of its owner's. To wait for it in here
-  /// is an error.
+  /// Returns the future of this task, without its value. Copies may be kept: when one part of a
+  /// search has found the result, it cancels the others by `graph.cancel` with its owner's future.
+  /// Waiting for it in the task itself is an error.
   [[nodiscard]] Future<void> future() const { return Impl::FutureDoor::make(m_self); }
 
   /// Returns when the parts submitted so far are complete. The calling thread runs some of them, on
-  /// the stack of this task; when none are left for it, it sleeps and another thread takes its
-  /// place. Throws `Error` when one of them failed; this task then fails as well, whether or not
-  /// the exception is caught.
+  /// the stack of this task. When none are left for it, it sleeps, and another thread takes its
+  /// place. Throws `Error` when one of them failed; this task then fails as well, even if the
+  /// exception is caught.
   void wait() { Impl::GraphDoor::wait_for_parts(m_self, m_running); }
 
-  /// From here on this task makes only these accesses where its accesses were wider: each one must
-  /// lie within one access that the task has. All those given that lie within an access replace it.
-  /// (Where several contain it, that is the one of just this area, else the first.) Tasks that no
-  /// longer conflict may start at once. Other accesses stay as they are. Throws `Error`, and changes
-  /// nothing, when one of them is a promotion, was never declared or has been given up, or when an
-  /// unfinished part needs more. (What is given up, `none(x)` among others, is given up after the
-  /// rest, by itself.)
+  /// Replaces accesses of this task by narrower ones from here on. Each new access must lie within
+  /// one access of the task. All new ones that lie within an access replace it. (If several
+  /// accesses contain a new one, the one with exactly its area is replaced, else the first.) Tasks
+  /// that no longer conflict may start at once. Other accesses stay as they are. Throws `Error`,
+  /// and changes nothing, when a new access is a promotion, was never declared or has been given
+  /// up, or when an unfinished part needs more. (If `none(x)` is among others, it is done
+  /// separately, after the rest.)
   ///
   ///     self.demote(read(x));                      // was read_write(x)
   ///     self.demote(write(left), read(right));     // two subviews of what was read_write(x)
@@ -109,21 +110,21 @@ class TaskScope {
         [&](auto what) { return Impl::GraphDoor::release(m_self, what), true; }, accesses...);
   }
 
-  /// Another word for `demote(none(resources)...)`: from here on this task does not access these
-  /// Views, Tokens and ranges of them. It gives up every access whose area lies within them. Throws
-  /// `Error` as `demote` does, also for something that has been released before.
+  /// Means `demote(none(resources)...)`: from here on this task does not access these Views, Tokens
+  /// and ranges of them. It gives up every access whose area lies within them. Throws `Error` as
+  /// `demote` does, also for something that has been released before.
   template <class... Resources>
   void release(Resources&&... resources) {
     demote(none(std::forward<Resources>(resources))...);
   }
 
-  /// From here on this task makes no access of its own: of what it has declared it keeps what its
-  /// unfinished parts need, and with each part that ends it gives up what no other one needs. So
-  /// tasks behind it start as soon as the parts that they depend on are over. The usual place is
-  /// the end of the body. Parts submitted later may have what is left.
+  /// From here on this task makes no access of its own. It keeps only the accesses that its
+  /// unfinished parts need, and when a part ends, it gives up what no other part needs. So later
+  /// tasks start as soon as the parts that they depend on are over. The usual place is the end of
+  /// the body. Parts submitted later may use the accesses that are left.
   ///
-  /// Costs a look at the task's successors for each part that ends and was the last one to need
-  /// something.
+  /// When a part ends that was the last one to need something, the task's successors are checked
+  /// once.
   void shrink_to_parts() { Impl::GraphDoor::shrink_to_parts(m_self); }
 
   /// Declares that this body made the View or Token, so that its parts may use it freely. Returns
@@ -151,9 +152,9 @@ class TaskScope {
 
   /// When the body returns, the task is not over: its body runs again when all parts submitted so
   /// far and these tasks are complete. No thread is held meanwhile. The task keeps its accesses, so
-  /// its successors wait. The functor keeps its state (a `mutable` lambda). What this run returns
-  /// is dropped; the result is that of the last run. When a part or one of these tasks fails, the
-  /// body does not run again, and the task fails.
+  /// its successors wait. The functor keeps its state (a `mutable` lambda). The return value of
+  /// this run is dropped; the result is that of the last run. When a part or one of these tasks
+  /// fails, the body does not run again, and the task fails.
   ///
   ///     host_task("iterate", ResourcePolicy(graph, read_write(x)), [=](TaskScope& self) mutable {
   ///       if (converged(x) || ++step == limit) return step;
@@ -162,7 +163,8 @@ class TaskScope {
   ///       return 0;
   ///     });
   ///
-  /// A body that runs again until something happens lets others run between, see the guide.
+  /// A body that polls for something by running again lets other tasks run in between, see the
+  /// guide.
   ///
   /// Throws nothing; if one of the tasks can never be complete before this one, this task fails
   /// with an `Error`.
@@ -181,15 +183,16 @@ class TaskScope {
     run_again(numbered.data(), numbered.size());
   }
 
-  /// Has somebody asked this task, or one that it is a part of, to stop? See `TaskGraph::cancel`.
+  /// True if this task, or one that it is a part of, has been asked to stop. See
+  /// `TaskGraph::cancel`.
   [[nodiscard]] bool stop_requested() const { return Impl::GraphDoor::stop_requested(m_self); }
 
  private:
   friend struct Impl::ScopeDoor;
-  /// As an access that may be one of const elements, too.
+  /// Returns an access of the resource, whose elements may be const.
   template <class R>
   static auto made_here(R& resource) {
-    constexpr Mode mode = Impl::IsReadOnly<R>::value ? Mode::read : Mode::write;  // any will do
+    constexpr Mode mode = Impl::IsReadOnly<R>::value ? Mode::read : Mode::write;  // any works
     if constexpr (Impl::HasOpen<R>::value)
       return access(std::as_const(resource), Impl::ModeConstant<mode>());
     else if constexpr (Impl::ResourceRange<R> && !Impl::lasts<R>)
@@ -198,14 +201,14 @@ class TaskScope {
     else
       return Impl::Access<Mode::write, R const&>{resource};
   }
-  /// After these tasks, and those named before.
+  /// Makes the body run again after these tasks, and those named before.
   void run_again(Impl::TaskHandle const* first, std::size_t count);
   TaskScope(Impl::TaskHandle const& self, Impl::TaskHandle const& running)
       : m_self(self), m_running(running) {}
-  // Its maker has both.
+  // The code that makes the TaskScope owns both handles.
   Impl::TaskHandle const& m_self;
   Impl::TaskHandle const& m_running;  ///< the task, or the rest of its body when that runs again
-  /// What the next run of the body comes after; null: there is none.
+  /// The tasks that the next run of the body comes after; null if there is none.
   std::vector<Impl::TaskHandle>* m_again = nullptr;
 };
 
@@ -217,7 +220,7 @@ struct ScopeDoor {
   static TaskScope make(TaskHandle const& self, TaskHandle const& running) {
     return TaskScope(self, running);
   }
-  /// What the next run of the body comes after; null: there is none.
+  /// Returns the tasks that the next run of the body comes after; null if there is none.
   static std::vector<TaskHandle> const* next_run(TaskScope const& scope) { return scope.m_again; }
 };
 
@@ -238,8 +241,8 @@ bool TaskGraph::release(Future<T> const& task, Resources&&... resources) {
 
 /// Replaces a task that is still pending by a sub-graph. Calls `split(self)` at once, on this
 /// thread; tasks submitted with `self` become the parts of the task, as if its body had submitted
-/// them. They start when the task would have started, and its body never runs. To the tasks around
-/// it nothing changes. Returns false, and does nothing, when the task is no longer pending.
+/// them. They start when the task would have started, and its body never runs. For other tasks
+/// nothing changes. Returns false, and does nothing, when the task is no longer pending.
 ///
 /// Parts may be refined in turn. An exception from `split` is the failure of the task. Throws
 /// `Error` when the task has been refined before, or runs on a device.

@@ -25,7 +25,7 @@ namespace Impl {
 template <class R, std::size_t... member>
 struct ViewsOf;
 
-/// Where a list has its Views when they are many. Copies of the list share it.
+/// Holds the Views of a long list. Copies of the list share it.
 struct alignas(__STDCPP_DEFAULT_NEW_ALIGNMENT__) ListBlock {
   std::atomic<long> uses{1};
   void (*destroy)(ListBlock*) noexcept;
@@ -34,8 +34,8 @@ struct alignas(__STDCPP_DEFAULT_NEW_ALIGNMENT__) ListBlock {
   void const* uncounted = nullptr;  ///< Views that do not, for kernels
 };
 
-/// While it exists, copies of lists on this thread share nothing, so that the references which a
-/// functor holds can be counted: a copy adds as many.
+/// While it exists, copies of lists on this thread share nothing. So the references that a functor
+/// holds can be counted: a copy adds as many.
 class ListsAreCopied {
  public:
   ListsAreCopied() : m_before(std::exchange(t_copied, true)) {}
@@ -81,14 +81,14 @@ class ListHold {
   ListBlock* m_block = nullptr;
 };
 
-/// The execution space by which a device may reach such memory.
+/// The execution space whose device may reach such memory.
 template <class MemorySpace>
 using DeviceOf =
     std::conditional_t<has_result_space<typename MemorySpace::execution_space>,
                        typename MemorySpace::execution_space, Kokkos::DefaultExecutionSpace>;
 
-/// Memory in which a kernel finds the Views of a long list: for those of the host, the list's own;
-/// else one that device and host reach.
+/// Says in which memory a kernel finds the Views of a long list. For Views of the host it is the
+/// list's own memory, else memory that device and host reach.
 template <class MemorySpace>
 struct ListMemory {
   static constexpr bool is_own = true;
@@ -101,7 +101,7 @@ struct ListMemory<MemorySpace> {
   using Pool = ResultPool<typename AdapterOf<DeviceOf<MemorySpace>>::result_space>;
 };
 
-/// The Views of a long list, behind it in one piece of memory.
+/// The block of a long list. The Views follow it in one piece of memory.
 template <class V>
 class ViewBlock final : public ListBlock {
  public:
@@ -139,7 +139,7 @@ class ViewBlock final : public ListBlock {
     counted = m_counted;
     uncounted = m_uncounted;
   }
-  /// Nothing of this throws.
+  /// Adds a View. Nothing here throws.
   template <class Given>
   void add(Given const& view) noexcept {
     ::new (m_counted + m_size) V(view);
@@ -160,8 +160,8 @@ class ViewBlock final : public ListBlock {
   V* m_uncounted;
 };
 
-/// Lists of Views that a device may have to reach are short ones in place: a kernel's arguments are
-/// near.
+/// The number of Views that a list has in place. For Views that a device may have to reach it is
+/// not 0, as a kernel's arguments are near.
 template <class V>
 inline constexpr std::size_t views_in_place =
     std::is_same_v<typename V::memory_space, Kokkos::HostSpace> ? 0 : 8;
@@ -188,10 +188,10 @@ using WithTrait =
 
 }  // namespace Impl
 
-/// The Views of an annotated range, as a functor takes them: `read(views)` for a
-/// `std::vector<V> views` arrives as a `read_view_list<V>`, `write(views)` as a `view_list<V>`,
-/// `atomic_add(views)` as an `atomic_view_list<V>`. A range of groups arrives as a list for each
-/// member of the groups. In the order of the range:
+/// The Views of an annotated range, as a functor takes them. With a `std::vector<V> views` a
+/// functor gets a `read_view_list<V>` for `read(views)`, a `view_list<V>` for `write(views)`, and
+/// an `atomic_view_list<V>` for `atomic_add(views)`. For a range of groups it gets a list for each
+/// member of the groups. The Views are in the order of the range:
 ///
 ///     KOKKOS_LAMBDA(int i, read_view_list<V> const& in, V out) {
 ///       for (auto const& x : in) out(i) += x(i);
@@ -244,11 +244,11 @@ class view_list : Impl::ViewsInPlace<V, Impl::views_in_place<V>> {
 
  private:
   static constexpr std::size_t in_place = Impl::views_in_place<V>;
-  /// A base, so that it takes no room where it is empty: a [[no_unique_address]] member would make
-  /// nvcc lay out the list differently on a device, since CUDA 12.9.
+  /// This is a base, so that it takes no room if it is empty. Since CUDA 12.9 a
+  /// [[no_unique_address]] member would make nvcc lay out the list differently on a device.
   using Few = Impl::ViewsInPlace<V, in_place>;
 
-  /// Its Views, after a copy.
+  /// Finds its Views after a copy.
   void find(view_list const& from) {
     if (from.m_hold.block() == nullptr) return;
     m_many = static_cast<V const*>(m_hold.block() != nullptr ? m_hold.block()->counted

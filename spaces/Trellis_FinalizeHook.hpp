@@ -6,8 +6,8 @@
 
 namespace trellis::Impl {
 
-/// Kokkos::push_finalize_hook, for any thread: Kokkos keeps its hooks in a container that only one
-/// thread may change at a time, and graphs and pools of memory are made by several.
+/// Calls Kokkos::push_finalize_hook; any thread may call it. Kokkos keeps its hooks in a container
+/// that only one thread may change at a time, but several threads make graphs and pools of memory.
 void push_finalize_hook(std::function<void()> hook);
 
 }  // namespace trellis::Impl

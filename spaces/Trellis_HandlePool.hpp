@@ -8,12 +8,12 @@
 
 namespace trellis::Impl {
 
-/// Handles of a device (events, streams) that are costly to make and cheap to reuse. Knows no
-/// backend: the pool's owner makes and destroys them. For any thread.
+/// Keeps handles of a device (events, streams) that are costly to make and cheap to reuse. It knows
+/// no backend: the pool's owner makes and destroys them. Any thread may use it.
 template <class Handle>
 class HandlePool {
  public:
-  /// A handle that was put back, or what `make()` returns.
+  /// Returns a handle that was put back, or what `make()` returns.
   template <class Make>
   Handle take(Make&& make) {
     {
@@ -26,7 +26,7 @@ class HandlePool {
     }
     return std::forward<Make>(make)();
   }
-  /// False: the pool is closed and does not take it.
+  /// Returns false if the pool is closed and does not take it.
   [[nodiscard]] bool put(Handle handle) {
     std::lock_guard const lock(m_mutex);
     if (m_closed) return false;

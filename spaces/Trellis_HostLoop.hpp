@@ -14,25 +14,25 @@
 /// launch itself, which Kokkos makes, is compiled once for each space, and not for each functor.
 namespace trellis::Impl {
 
-/// A loop over `count` indices from `begin` on. The numbers are those of the index type, as
-/// unsigned ones: arithmetic wraps around, so negative indices are in order as well.
+/// A loop over `count` indices from `begin` on. The numbers are those of the index type, made
+/// unsigned. Arithmetic wraps around, so negative indices are allowed.
 struct HostLoop {
   std::uint64_t begin;
   std::uint64_t count;
-  std::uint64_t chunk;  ///< 0: each thread has one block; else a thread takes so many at a time
+  std::uint64_t chunk;  ///< indices that a thread takes at a time; 0: one block each
   void const* functor;
   void (*run)(void const* functor, std::uint64_t begin, std::uint64_t count);
 
   void all() const { run(functor, begin, count); }
 };
 
-/// Is it a host space? Such an adapter runs loops as well, see AdapterOf.
+/// True for a host space. The adapter of a host space runs loops as well, see AdapterOf.
 template <class Space>
 inline constexpr bool may_have_one_thread =
     requires(Space const& instance) { AdapterOf<Space>::has_one_thread(instance); };
 
-/// May a launch on the instance be a loop? When a tool listens the launch goes through Kokkos, which
-/// tells the tool what it always does.
+/// True if a launch on the instance may be a loop. While a tool listens, the launch goes through
+/// Kokkos, which reports to the tool as usual.
 template <class Space>
 [[nodiscard]] bool may_loop(Space const& instance) {
   return AdapterOf<Space>::has_one_thread(instance) && !Kokkos::Profiling::profileLibraryLoaded();

@@ -9,8 +9,8 @@
 
 namespace trellis::Impl {
 
-/// What the adapters of host spaces share: launches are complete when they return, so there are no
-/// events.
+/// The common part of the adapters of host spaces: launches are complete when they return, so there
+/// are no events.
 template <class ExecutionSpace>
 class HostSpaceAdapter : public SpaceAdapter {
  public:

@@ -8,8 +8,8 @@
 
 namespace trellis::Impl {
 
-/// The name under which Kokkos Tools sees what the calling thread does next. In memory that is
-/// kept.
+/// Returns the name under which Kokkos Tools sees the next kernel of the calling thread. Its memory
+/// is kept.
 std::string const& kernel_name(Label const& label);
 
 }  // namespace trellis::Impl

@@ -14,43 +14,44 @@
 #include <string>
 #include <type_traits>
 
-/// All that Trellis uses of Kokkos without Kokkos having promised it: names of `Kokkos::Impl`,
-/// members called `impl_...`, and members that its documentation does not name. No other file of
-/// core, spaces and policies does so (`.ci/run` checks that).
+/// This header has all that Trellis uses of Kokkos though Kokkos does not promise it: names of
+/// `Kokkos::Impl`, members called `impl_...`, and members that its documentation does not name. No
+/// other file of core, spaces and policies uses these (`.ci/run` checks that).
 ///
-/// Each entry says which public hook would replace it. Kokkos 4.5 to 5.2 have been read for these.
+/// Each entry names the public hook that would replace it. Kokkos 4.5 to 5.2 have been read for
+/// these entries.
 namespace trellis::Impl {
 
 // --- the memory of a View
 
-/// What keeps the memory of a View, whatever the View's type.
+/// Keeps the memory of a View, whatever the View's type.
 ///
 /// Hook: a public handle of an allocation that can be copied and kept. In 5.x `View::data_handle()`
-/// gives one, but its type stays in `Kokkos::Impl` (pull request 7345 says that this is meant so).
+/// gives one, but its type stays in `Kokkos::Impl` (on purpose, see pull request 7345).
 using MemoryHold = Kokkos::Impl::SharedAllocationTracker;
 template <class V>
 MemoryHold const& memory_of(V const& view) {
   return view.impl_track();
 }
 
-/// Begin, size and label of the allocation as a whole; null where there is none.
+/// Returns the record of the whole allocation (begin, size, label); null if there is none.
 ///
-/// Hook: the same handle, with `data()`, `size()` and `label()`. `View::label()` is public, and
-/// `View::use_count()`; where the allocation of a subview begins, and its size with padding, is not
-/// (issue 2182 asks for the size).
+/// Hook: the same handle, with `data()`, `size()` and `label()`. `View::label()` and
+/// `View::use_count()` are public. The begin of a subview's allocation and its size with padding
+/// are not (issue 2182 asks for the size).
 inline auto const* record_in(MemoryHold const& memory) {
   return memory.get_record<void>();
 }
-/// Null where the View holds no reference to an allocation. (Before 5.0 a View that is unmanaged may
-/// have a record all the same, and does not keep it.)
+/// Returns null if the View holds no reference to an allocation. (Before 5.0 an unmanaged View may
+/// have a record all the same, but does not keep it.)
 template <class V>
 auto const* record_of(V const& view) {
   return record_in(memory_of(view));
 }
 
-/// Does the View belong to an allocation?
+/// True if the View belongs to an allocation.
 ///
-/// Hook: the same. (`View::is_allocated()` asks whether there is a pointer.)
+/// Hook: the same. (`View::is_allocated()` tells whether there is a pointer.)
 template <class V>
 bool has_record(V const& view) {
   return memory_of(view).has_record();
@@ -58,14 +59,15 @@ bool has_record(V const& view) {
 
 // --- copies that count no references
 
-/// Do copies of Views count on this thread? Not while Kokkos copies a functor for a kernel.
+/// True if copies of Views count references on this thread. They do not while Kokkos copies a
+/// functor for a kernel.
 ///
 /// Hook: a public `bool`, or a customisation point "this type counts references".
 inline bool counts_references() {
   return Kokkos::Impl::SharedAllocationRecord<void, void>::tracking_enabled() != 0;
 }
 
-/// A copy whose Views count no references, as Kokkos makes for a kernel.
+/// Returns a copy whose Views count no references, as Kokkos makes it for a kernel.
 ///
 /// Hook: a public function, or a guard, that does so. (Kokkos thought of a guard in pull request
 /// 6289, but kept it in `Impl`.)
@@ -76,12 +78,12 @@ T uncounted_copy(T const& original) {
 
 // --- execution policies
 
-/// The bounds of an MDRangePolicy and its tiles.
+/// Return the bounds of an MDRangePolicy and its tiles.
 ///
 /// Hook: `lower(k)` and `upper(k)`, which `TileMDRangePolicy` has (pull request 9485, after 5.2),
-/// and `tile(k)`. All of this section is there so that the policy can be made again for another
-/// instance: one constructor `Policy(policy, instance)` would replace it. Since 5.0 there is one
-/// (pull request 8387), but it takes `Kokkos::Impl::PolicyUpdate`.
+/// and `tile(k)`. This section serves to make a policy again for another instance: one constructor
+/// `Policy(policy, instance)` would replace all of it. Since 5.0 there is one (pull request 8387),
+/// but it takes `Kokkos::Impl::PolicyUpdate`.
 template <class Policy>
 auto const& lower_bounds(Policy const& policy) {
   return policy.m_lower;
@@ -94,16 +96,16 @@ template <class Policy>
 auto const& tile_sizes(Policy const& policy) {
   return policy.m_tile;
 }
-/// Has Kokkos chosen the tiles?
+/// True if Kokkos has chosen the tiles.
 ///
 /// Hook: none. `tile_size_recommended()` (since 4.3) says what Kokkos would choose. It does not say
-/// whether Kokkos has chosen.
+/// whether Kokkos has done so.
 template <class Policy>
 bool has_chosen_tiles(Policy const& policy) {
   return policy.impl_tune_tile_size();
 }
 
-/// Does Kokkos choose the size of the teams of a TeamPolicy, and the length of their vectors?
+/// True if Kokkos chooses the team size of a TeamPolicy, and its vector length.
 ///
 /// Hook: the constructor from a policy and an instance, or `is_auto_team_size()` and the like.
 template <class Policy>
@@ -114,13 +116,13 @@ template <class Policy>
 bool has_auto_vector_length(Policy const& policy) {
   return policy.impl_auto_vector_length();
 }
-/// Hook: `vector_length()`, as there is `team_size()`.
+/// Hook: `vector_length()`, like `team_size()`.
 template <class Policy>
 int vector_length(Policy const& policy) {
   return static_cast<int>(policy.impl_vector_length());
 }
 
-/// What `prefer(policy, DesiredOccupancy(50))` has asked for.
+/// Returns what `prefer(policy, DesiredOccupancy(50))` has asked for.
 ///
 /// Hook: the constructor from a policy and an instance. `prefer` itself is public but experimental,
 /// and makes a policy of another type.
@@ -135,11 +137,11 @@ void ask_for_occupancy(Policy& policy, Kokkos::Experimental::DesiredOccupancy oc
   policy.impl_set_desired_occupancy(occupancy);
 }
 
-/// How many threads an instance has.
+/// Returns how many threads an instance has.
 ///
-/// Hook: `instance.concurrency()`, from 5.0 on. Where 4.x is built with its deprecated code, as by
-/// default, that function is static, and speaks of the default instance of OpenMP unless it is
-/// given another one.
+/// Hook: `instance.concurrency()`, from 5.0 on. If 4.x is built with its deprecated code, as by
+/// default, that function is static. It then returns the value of the default OpenMP instance
+/// unless another one is passed.
 template <class Space>
 int concurrency_of(Space const& instance) {
   if constexpr (requires { Space::concurrency(instance); })
@@ -154,8 +156,8 @@ struct ContainerDoor;
 
 // --- GPUs
 
-/// The addresses of what kernels on an instance of Cuda or HIP use as scratch memory, so that a
-/// recorded graph is known to be stale when the instance has got larger ones.
+/// Returns the addresses of the scratch memory that kernels on an instance of Cuda or HIP use. A
+/// recorded graph is stale when the instance has got larger scratch memory.
 ///
 /// Hook: a number that changes when an instance's scratch memory does; or `Kokkos::Graph` that owns
 /// the scratch memory of its kernels.
@@ -174,11 +176,11 @@ auto scratch_addresses(Space const& space) {
 
 // --- spaces of one's own
 
-/// A space of Kokkos that Trellis makes says with a specialisation what Kokkos is to do for it:
+/// A Kokkos space made by Trellis specialises this to say what Kokkos is to do for it:
 ///
 /// | an execution space | a memory space |
 /// |---|---|
-/// | `AtOnce`: exists while host code does what the space would do | `host_may_touch`: may Kokkos let host code use its memory? |
+/// | `AtOnce`: exists while host code does what the space would do | `host_may_touch`: whether Kokkos lets host code use its memory |
 /// | `Host`: the space of the host that runs loops of several dimensions | `copy(to, from, bytes)`: to it, from it, or inside it |
 ///
 /// Hook: a documented way to add a space. Kokkos describes what its spaces have in common
@@ -204,7 +206,8 @@ constexpr bool host_may_touch() {
     return true;
 }
 
-/// What Kokkos calls of every execution space, where nothing is ever launched on an instance.
+/// Has the members that Kokkos calls of every execution space, for a space that never launches
+/// anything on an instance.
 struct IdleExecutionSpace {
   static void impl_static_fence(std::string const&) {}
   static bool impl_is_initialized() { return Kokkos::is_initialized(); }
@@ -241,7 +244,7 @@ struct BitsetCount<trellis::Impl::ContainerDoor> {
 
 // --- spaces of one's own
 
-/// `assignable` means "without a word", as a View in pinned memory becomes one of the host.
+/// `assignable` means an implicit conversion, as a View in pinned memory becomes a host View.
 template <class To, class From>
   requires trellis::Impl::OwnMemoryOrHost<To, From> && (!std::is_same_v<To, From>)
 struct MemorySpaceAccess<To, From> {
@@ -326,15 +329,16 @@ struct Tools::Experimental::DeviceTypeTraits<Space> {
 
 }  // namespace Kokkos
 
-/// Behind the class of a memory space, at the outermost level: how Kokkos allocates in it. For one
-/// that the host does not touch, and for one that it does.
+/// These macros say how Kokkos allocates in a memory space. They stand after its class, at the
+/// outermost level: one for a space that the host does not touch, one for a space that it does.
 #define TRELLIS_IMPL_DEVICE_MEMORY_SPACE(Space) \
   KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_SPECIALIZATION(Space)
 #define TRELLIS_IMPL_HOST_MEMORY_SPACE(Space) KOKKOS_IMPL_SHARED_ALLOCATION_SPECIALIZATION(Space)
 
 namespace trellis::Impl {
 
-/// What a map, or a set of bits, has in place of a View: the lists of its hash values, its words.
+/// Return what a map or a bit set has in place of a View: the lists of its hash values, or its
+/// words.
 template <class Map>
 auto const& memory_of_map(Map const& map) {
   return Kokkos::Impl::UnorderedMapErase<ContainerDoor>::memory(map);
@@ -348,8 +352,8 @@ auto const& memory_of_bitset(Set const& set) {
 
 #endif
 
-// For the one source that makes memory spaces, which says so before it includes this (perhaps after
-// another source of its batch): the same two, there.
+// These two macros are for the one source that makes memory spaces. It defines the name below
+// before it includes this header, perhaps after another source of its batch has done so.
 #if defined(TRELLIS_IMPL_MAKES_MEMORY_SPACES) && !defined(TRELLIS_IMPL_MAKE_DEVICE_MEMORY_SPACE)
 #define KOKKOS_IMPL_PUBLIC_INCLUDE
 #include <impl/Kokkos_SharedAlloc_timpl.hpp>

@@ -17,18 +17,18 @@
 #include <utility>
 #include <vector>
 
-/// Where a reduction on a device puts what goes into a Future: in memory that host and
-/// device reach, so that the host does not have to wait for it.
+/// A reduction on a device puts the value for a Future into memory that host and device reach, so
+/// that the host does not have to wait for it.
 namespace trellis::Impl {
 
-/// Such a space names the memory space as `result_space` in its AdapterOf.
+/// True if the space has such memory: its AdapterOf names the memory space as `result_space`.
 template <class ExecutionSpace>
 inline constexpr bool has_result_space =
     requires { typename AdapterOf<ExecutionSpace>::result_space; };
 
-/// Pieces of memory of a memory space, cut from few large blocks, because allocating such memory
-/// stops a device. The pool grows to what has been needed at one time, and ends with Kokkos. For
-/// any thread.
+/// Hands out pieces of memory, cut from few large blocks, because allocating such memory stops a
+/// device. The pool grows to what has been needed at one time, and ends with Kokkos. Any thread may
+/// use it.
 template <class MemorySpace>
 class ResultPool {
  public:
@@ -85,13 +85,13 @@ class ResultPool {
 
   std::mutex m_mutex;
   MemorySpace m_space;
-  std::vector<std::vector<void*>> m_free;  ///< of each size: `smallest` times a power of two
+  std::vector<std::vector<void*>> m_free;  ///< by size: `smallest` times a power of two
   std::vector<Block> m_blocks;
   std::size_t m_taken = 0;
   bool m_over = false;
 };
 
-/// One value in such memory. A copy of a slot is empty: each body has its own.
+/// Holds one value in such memory. A copy of a slot is empty: each body has its own.
 template <class T, class MemorySpace>
 class ResultSlot {
  public:
@@ -106,8 +106,8 @@ class ResultSlot {
     if (m_place != nullptr) ResultPool<MemorySpace>::get().put(m_place, sizeof(T));
   }
 
-  /// Prepares for the next launch; the last one must be over. Kokkos does not write the value when
-  /// there is nothing to scan.
+  /// Prepares for the next launch; the last one must be over. The value is set, as Kokkos does not
+  /// write it when there is nothing to scan.
   T& renew() {
     if (m_place == nullptr) m_place = ResultPool<MemorySpace>::get().take(sizeof(T));
     return *::new (m_place) T();
@@ -118,7 +118,7 @@ class ResultSlot {
   void* m_place = nullptr;
 };
 
-/// Values next to each other, as many as are known at run time. A copy is empty, too.
+/// Holds values next to each other; their number is known at run time. A copy is empty, too.
 template <class T, class MemorySpace>
 class ArraySlot {
  public:

@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <cstdint>
 
-/// For the sources of host spaces: how a loop is run.
+/// The sources of host spaces use this header to run a loop.
 namespace trellis::Impl {
 
-/// On one thread it is the loop alone. Kokkos makes more of it: it takes the instance's mutex, and
+/// On one thread this runs the loop alone. Kokkos would do more: it takes the instance's mutex, and
 /// on OpenMP opens a parallel region, which takes as long as all the rest of a task. On several
-/// threads Kokkos launches the blocks. It has the same blocks for a functor of its own.
+/// threads Kokkos launches the blocks, which are those that it would make itself.
 template <class Space>
 void run_host_loop(HostLoop const& loop, Space const& instance, Label const& label) {
   if (may_loop(instance)) return loop.all();
@@ -30,7 +30,7 @@ void run_host_loop(HostLoop const& loop, Space const& instance, Label const& lab
     auto const threads = static_cast<std::uint64_t>(concurrency_of(instance));
     std::uint64_t const blocks = std::min(loop.count, threads);
     std::uint64_t const size = blocks > 0 ? loop.count / blocks : 0;
-    std::uint64_t const larger = loop.count - size * blocks;  // so many blocks have one index more
+    std::uint64_t const larger = loop.count - size * blocks;  // blocks with one index more
     launch(blocks, Kokkos::Schedule<Kokkos::Static>(), [=](std::int64_t number) {
       auto const k = static_cast<std::uint64_t>(number);
       loop.run(loop.functor, loop.begin + k * size + std::min(k, larger), size + (k < larger));

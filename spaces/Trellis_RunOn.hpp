@@ -8,11 +8,11 @@
 
 #include <type_traits>
 
-/// What a space decides about the tasks that run on it. Spaces that are not part of Kokkos
-/// specialise these.
+/// A space decides these things about the tasks that run on it. Spaces that are not part of Kokkos
+/// specialise the templates.
 namespace trellis::Impl {
 
-/// How to run a task's body with the instance that the engine chose.
+/// Runs a task's body with the instance that the engine chose.
 template <class Space>
 struct RunOn {
   /// The Kokkos space whose instance a body gets.
@@ -22,7 +22,7 @@ struct RunOn {
   static void run(Body& body, void* instance, Label const& label) {
     body.run(instance, label);
   }
-  /// The body that copies between Views. If it has `space()`, that names the device.
+  /// The body that copies between Views. If it has `space()`, this names the device.
   template <class Default, class Destination, class Source>
   using copy_body = Default;
 };
@@ -31,7 +31,7 @@ struct RunOn {
 template <class Space>
 inline constexpr bool is_foreign_v = !std::is_same_v<typename RunOn<Space>::body_space, Space>;
 
-/// May code that runs on `Space` touch this memory?
+/// True if code that runs on `Space` may touch this memory.
 template <class Space, class MemorySpace>
 struct CanTouch : std::bool_constant<Kokkos::SpaceAccessibility<Space, MemorySpace>::accessible> {};
 

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_SPACES_HPP
 #define TRELLIS_SPACES_HPP
 
-/// All execution spaces that this Kokkos has and Trellis can run tasks on.
+/// This header has all execution spaces that this Kokkos has and that Trellis can run tasks on.
 #include <Cuda/Trellis_SpaceCuda.hpp>
 #include <HIP/Trellis_SpaceHIP.hpp>
 #include <OpenMP/Trellis_SpaceOpenMP.hpp>
@@ -16,7 +16,7 @@
 
 namespace trellis::Impl {
 
-/// The adapter of an execution space, for the engine.
+/// Returns the adapter of an execution space, for the engine.
 template <class ExecutionSpace>
 SpaceAdapter& space_adapter() {
   static_assert(AdapterOf<ExecutionSpace>::exists,
@@ -24,7 +24,7 @@ SpaceAdapter& space_adapter() {
   return AdapterOf<ExecutionSpace>::get();
 }
 
-/// The same for one of its devices.
+/// Returns the adapter of one of its devices.
 template <class ExecutionSpace>
 SpaceAdapter& space_adapter(int device) {
   if constexpr (requires { AdapterOf<ExecutionSpace>::get(device); }) {
@@ -38,7 +38,7 @@ SpaceAdapter& space_adapter(int device) {
   }
 }
 
-/// Its instances are streams of a device.
+/// A space whose instances are streams of a device.
 template <class ExecutionSpace>
 concept DeviceSpace = requires { typename AdapterOf<ExecutionSpace>::result_space; };
 

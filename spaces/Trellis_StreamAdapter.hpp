@@ -21,11 +21,11 @@
 #include <vector>
 
 /// The adapter for devices whose runtime has streams, events and graphs captured from streams, as
-/// CUDA has them, and HIP. What differs between two such runtimes is in a class `Runtime`, see
-/// spaces/Cuda; unit_tests/spaces has one that does nothing but note its calls.
+/// CUDA and HIP do. A class `Runtime` has what differs between such runtimes, see spaces/Cuda. The
+/// one in unit_tests/spaces only notes its calls.
 namespace trellis::Impl {
 
-/// A function of a runtime, and what it is called in errors.
+/// A function of a runtime, and its name in errors.
 template <class Code, class... Arguments>
 struct RuntimeCall {
   constexpr RuntimeCall(Code (*function_)(Arguments...), char const* name_)
@@ -36,32 +36,32 @@ struct RuntimeCall {
   char const* name;
 };
 
-/// What a thread captures.
+/// Says what a thread captures.
 struct StreamCapture {
   std::uint64_t number = 0;       ///< 0: nothing
-  bool scratch_replaced = false;  ///< something in it uses memory that is no more
+  bool scratch_replaced = false;  ///< something in it uses memory that has been freed
 };
 inline thread_local StreamCapture this_capture{};
-/// Only makes numbers, and orders nothing.
+/// It only makes numbers, and orders nothing.
 inline std::atomic<std::uint64_t> last_capture{0};
 
-/// One device. Its instances are of Kokkos' space on streams of their own, which do not wait for
-/// the default stream; events keep no time unless asked to. Streams and events go back to pools,
-/// which are emptied when Kokkos ends: destroying an instance frees its scratch memory, and that
-/// would stop the device.
+/// The adapter of one device. Its instances are Kokkos instances on streams of their own, which
+/// do not wait for the default stream. Events keep no time unless asked to. Streams and events go
+/// back to pools, which are emptied when Kokkos ends: destroying an instance frees its scratch
+/// memory, and that would stop the device.
 ///
 /// Nothing here waits for the device. Any number of graphs may use an adapter at a time.
 ///
 /// `Runtime` has
 /// - types: `Space` (of Kokkos), `Code` (of errors), `Stream`, `Event`, `Graph`, `GraphExec`, the
 ///   last four of them pointers;
-/// - values: `success`, `not_ready`, `own_order` (of a stream that does not wait for the default
-///   stream), `with_time` and `without_time` (of an event), `relaxed` (of a capture);
-/// - functions: `name()` of the space, `error_name(code)`, `error_text(code)`,
-///   `last_error()`, which resets it, `stream_of(space)`, `device_of(space)`, `scratch_of(space)`
-///   (an array of the memory that Kokkos keeps for the kernels of an instance), and
-///   `update(executable, graph)`;
-/// - the RuntimeCalls that are used below.
+/// - values: `success`, `not_ready`, `own_order` (a stream that does not wait for the default
+///   stream), `with_time` and `without_time` (events), `relaxed` (a capture);
+/// - functions: `name()` of the space, `error_name(code)`, `error_text(code)`, `last_error()`
+///   (which resets it), `stream_of(space)`, `device_of(space)`, `scratch_of(space)`, and
+///   `update(executable, graph)`. (`scratch_of` returns an array of the memory that Kokkos keeps
+///   for the kernels of an instance.)
+/// - the RuntimeCalls used below.
 template <class Runtime>
 class StreamAdapter final : public DeviceAdapter {
  public:
@@ -72,18 +72,18 @@ class StreamAdapter final : public DeviceAdapter {
       : m_number(device),
         m_name(std::string(Runtime::name()) +
                (is_default ? "" : " device " + std::to_string(device))) {
-    // Graphs that end after this give back what they have, see the destroy functions.
+    // Graphs that end later destroy what they give back, see the destroy functions.
     push_finalize_hook([this] { close_pools(); });
   }
 
-  /// The device that Kokkos was initialised with.
+  /// Returns the device that Kokkos was initialised with.
   static StreamAdapter& of_default() {
     static StreamAdapter& adapter =
         *all().at(static_cast<std::size_t>(Runtime::device_of(Space())));
     return adapter;
   }
-  /// As the runtime numbers the devices that the process sees. Throws `Error` when there is no such
-  /// device.
+  /// Returns device `device`, as the runtime numbers the devices that the process sees. Throws
+  /// `Error` when there is no such device.
   static StreamAdapter& of(int device) {
     if (device < 0 || device >= static_cast<int>(all().size()))
       throw Error(Error::Kind::bad_input, "Trellis: there is no " + std::string(Runtime::name()) +
@@ -118,7 +118,7 @@ class StreamAdapter final : public DeviceAdapter {
   void* copy_instance(void const* theirs) override {
     return static_cast<Space*>(new Instance(space_of(theirs), nullptr));
   }
-  /// A stream waits for events of any device.
+  /// A stream can wait for events of any device.
   [[nodiscard]] bool can_wait_for(DeviceAdapter const& other) const override {
     return &other == this || dynamic_cast<StreamAdapter const*>(&other) != nullptr;
   }
@@ -128,7 +128,7 @@ class StreamAdapter final : public DeviceAdapter {
 
   // --- events
 
-  /// Kokkos does not ask whether a kernel could be launched.
+  /// Checks the launch, as Kokkos does not.
   void check_launch(void* instance) override {
     check(Runtime::last_error(), "the launch");
     if (this_capture.number == 0) return;
@@ -182,9 +182,9 @@ class StreamAdapter final : public DeviceAdapter {
   /// The functors must reach their kernels as arguments, see Trellis_LaunchPolicy.hpp.
   bool begin_capture(void* instance) override {
     OnDevice const here(m_number);
-    // The relaxed mode, for Kokkos allocates and copies when a file's first kernel is launched, and
-    // when an instance is made: none of that belongs into the graph, and none of it waits for a
-    // stream that captures. In another mode it would fail, partly without a word.
+    // The mode is relaxed because Kokkos allocates and copies when a file's first kernel is
+    // launched, and when an instance is made. None of that belongs into the graph or waits for a
+    // stream that captures. In another mode it would fail, partly without an error.
     check(Runtime::begin_capture, stream_of(instance), Runtime::relaxed);
     this_capture = {last_capture.fetch_add(1, std::memory_order_relaxed) + 1, false};
     ours(instance)->join_capture();
@@ -212,7 +212,7 @@ class StreamAdapter final : public DeviceAdapter {
     auto executable = static_cast<typename Runtime::GraphExec>(old);
     if (executable != nullptr) {
       if (Runtime::update(executable, captured) == Runtime::success) return executable;
-      forget_error();  // it has another shape: a new one
+      forget_error();  // it has another shape, so a new one is made
     }
     typename Runtime::GraphExec made = nullptr;
     check(Runtime::instantiate, &made, captured, 0U);
@@ -224,7 +224,7 @@ class StreamAdapter final : public DeviceAdapter {
     check(Runtime::launch_graph, static_cast<typename Runtime::GraphExec>(graph),
           stream_of(instance));
   }
-  /// One that is being executed is freed when it is over.
+  /// A graph that is being executed is freed when it is over.
   void release_graph(void* graph) noexcept override {
     quietly(Runtime::destroy_executable, static_cast<typename Runtime::GraphExec>(graph));
   }
@@ -232,28 +232,28 @@ class StreamAdapter final : public DeviceAdapter {
  private:
   using Scratch = decltype(Runtime::scratch_of(std::declval<Space const&>()));
 
-  /// Bodies are handed the address of the Space in it.
+  /// Bodies get the address of the Space in it.
   struct Instance : Space {
     Instance(Space const& space, typename Runtime::Stream stream) : Space(space), owned(stream) {}
 
-    /// Before the first launch in a capture.
+    /// Called before the first launch in a capture.
     void join_capture() {
       if (this_capture.number == 0 || capture == this_capture.number) return;
       capture = this_capture.number;
       scratch = Runtime::scratch_of(*this);
     }
 
-    typename Runtime::Stream owned;  ///< null: the user's
-    std::uint64_t capture = 0;       ///< the latest one that it took part in
-    Scratch scratch{};               ///< at its last launch in that
+    typename Runtime::Stream owned;  ///< null: the stream is the user's
+    std::uint64_t capture = 0;       ///< the latest capture that it took part in
+    Scratch scratch{};               ///< at its last launch in that capture
   };
   struct Event {
     typename Runtime::Event handle;
     bool timed;
   };
 
-  /// What is made, launched and captured in this scope belongs to the device. Recording, waiting
-  /// and asking need no current device.
+  /// Makes the device current for a scope in which something is made, launched or captured.
+  /// Recording, waiting and queries need no current device.
   class OnDevice {
    public:
     explicit OnDevice(int device) {
@@ -294,7 +294,7 @@ class StreamAdapter final : public DeviceAdapter {
   }
   void check(Code code, char const* who) const {
     if (code == Runtime::success) return;
-    forget_error();  // it is told here and not again, unless the device is lost
+    forget_error();  // it is reported once, unless the device is lost
     throw std::runtime_error("Trellis: " + m_name + ": " + who + words_for(code));
   }
   template <class... Parameters, class... Arguments>
@@ -302,7 +302,7 @@ class StreamAdapter final : public DeviceAdapter {
     check(call(arguments...), call.name);
   }
 
-  /// Where nobody could do anything about an error.
+  /// For calls whose errors cannot be handled.
   template <class... Parameters, class... Arguments>
   static void quietly(RuntimeCall<Code, Parameters...> const& call, Arguments... arguments) {
     static_cast<void>(call(arguments...));
@@ -312,7 +312,7 @@ class StreamAdapter final : public DeviceAdapter {
   static void destroy(Instance* instance) noexcept {
     typename Runtime::Stream const stream = instance->owned;
     OnDevice const here(Runtime::device_of(*instance));
-    delete instance;  // Kokkos' part first
+    delete instance;  // the part of Kokkos first
     if (stream != nullptr) quietly(Runtime::destroy_stream, stream);
   }
   static void destroy(Event* event) noexcept {
@@ -325,7 +325,7 @@ class StreamAdapter final : public DeviceAdapter {
     for (Event* const event : m_timed_events.close()) destroy(event);
   }
 
-  /// Made at first use, never destroyed: static objects may still refer to them.
+  /// They are made at first use and never destroyed: static objects may still refer to them.
   static std::vector<StreamAdapter*> const& all() {
     static std::vector<StreamAdapter*> const& adapters = *[] {
       int count = 0;

@@ -48,7 +48,7 @@ struct FieldDoor {
   }
 };
 
-/// Layout with the extents (and strides) of a shape.
+/// Returns the layout with the extents (and strides) of a shape.
 template <class L>
 L layout_of(FieldShape const& shape) {
   L layout;
@@ -58,7 +58,7 @@ L layout_of(FieldShape const& shape) {
   }
   return layout;
 }
-/// What a View of this type says.
+/// Returns the shape of a View.
 template <class V>
 FieldShape shape_of(V const& view) {
   FieldShape shape;
@@ -77,16 +77,16 @@ FieldShape shape_of(V const& view) {
   return shape;
 }
 
-/// What fills the place of a field among the arguments. `Part`: makes the View of the part from
-/// that of the whole.
+/// Fills the place of a field among the arguments. `Part` makes the View of the part from that of
+/// the whole.
 template <class V, class Whole, class Part>
 struct FieldSource {
   static constexpr bool ends_without_user = true;
   static constexpr bool stays_in_a_pass = true;
   std::shared_ptr<FieldState> field;
-  KeptPtr kept;                      ///< of a task that belongs to no model
-  void* external;                    ///< the same
-  std::shared_ptr<void const> held;  ///< whose memory that is
+  KeptPtr kept;                      ///< memory for a task that belongs to no model
+  void* external;                    ///< bound memory for such a task
+  std::shared_ptr<void const> held;  ///< owner of that memory
   Part part;
 
   [[nodiscard]] V resolve() const {
@@ -148,21 +148,21 @@ std::pair<std::size_t, std::size_t> interval_of(FieldState const& field, std::si
 
 }  // namespace Impl
 
-/// A logical array: `Field<double***>`. A model gives it memory, see FieldGraph. A handle: copies
-/// stand for the same field.
+/// A logical array: `Field<double***>`. A model gives it memory, see FieldGraph. It is a handle:
+/// copies stand for the same field.
 ///
-/// A functor takes it as `F::view`, as `F::read_view` where the task reads, or as `F::atomic_view`
-/// where it says `atomic_add` or `atomic_mul`, wherever the task runs:
+/// Wherever the task runs, a functor takes it as `F::view`, as `F::read_view` if the task reads, or
+/// as `F::atomic_view` for `atomic_add` or `atomic_mul`:
 ///
 ///     using F = trellis::Field<double*>;
 ///     trellis::parallel_for("scale", trellis::ResourcePolicy(model, n, read(q), write(r)),
 ///         KOKKOS_LAMBDA(int i, F::read_view q, F::view r) { r(i) = 2 * q(i); });
 ///
-/// A range of fields, `read(all)` with a `std::vector<F>`, arrives as a
-/// `view_list<F::read_view> const&`.
+/// For a range of fields, `read(all)` with a `std::vector<F>`, it takes a `view_list<F::read_view>
+/// const&`.
 ///
-/// In tasks of its model, and, when it has memory between passes (it is bound, required, locked or
-/// persistent), in any task of the graph.
+/// Tasks of its model may name it. If it has memory between passes (it is bound, required, locked
+/// or persistent), any task of the graph may.
 template <class D, class L = Kokkos::DefaultExecutionSpace::array_layout>
 class Field {
  public:
@@ -175,11 +175,11 @@ class Field {
   static constexpr std::size_t rank = view::rank();
   static_assert(rank <= Impl::Area::max_rank, "Trellis: a field has up to 8 dimensions");
 
-  /// Of no model.
+  /// Makes a field of no model.
   Field() = default;
   [[nodiscard]] bool valid() const { return m_state != nullptr; }
   [[nodiscard]] std::string label() const { return m_state->name.string(); }
-  /// 0 while nobody has said it.
+  /// Returns an extent; 0 while it is unknown.
   [[nodiscard]] std::size_t extent(std::size_t direction) const {
     return m_state->shape.extents[direction];
   }
@@ -192,8 +192,8 @@ class Field {
 
 namespace Impl {
 
-/// A part of a field, made by `subfield`. A task touches exactly that part. `view` is what
-/// `Kokkos::subview` makes of the field's View.
+/// A part of a field, made by `subfield`. A task touches exactly that part. `view` is the type that
+/// `Kokkos::subview` makes from the field's View.
 template <class F, class... Slices>
 class SubField {
  public:
@@ -224,8 +224,9 @@ class SubField {
 
 }  // namespace Impl
 
-/// The part of a field that `Kokkos::subview` with these arguments (whole numbers, pairs,
-/// `Kokkos::ALL`) names. The field's extents must be known. Throws `Error` for what lies outside.
+/// Returns the part of a field that `Kokkos::subview` with these arguments (whole numbers, pairs,
+/// `Kokkos::ALL`) names. The field's extents must be known. Throws `Error` if an argument lies
+/// outside.
 template <class D, class L, class... Slices>
   requires(sizeof...(Slices) == Field<D, L>::rank)
 [[nodiscard]] Impl::SubField<Field<D, L>, std::remove_cvref_t<Slices>...> subfield(
@@ -235,7 +236,8 @@ template <class D, class L, class... Slices>
 
 namespace Impl {
 
-/// Only named: messages say `Field<double*, ...>::read_view`, not the type of that View.
+/// These types only give names: messages say `Field<double*, ...>::read_view`, not the type of that
+/// View.
 namespace Written {
 template <class D, class L>
 struct Field {
@@ -321,7 +323,7 @@ namespace Impl {
 template <>
 inline constexpr SubjectOps subject_ops<FieldArea>{&describe_field, &field_may_have_label};
 
-/// An extent of a field, which the program says between passes: no task changes it.
+/// An extent of a field. The program sets it between passes, and no task changes it.
 struct FieldCount {
   static constexpr bool ends_without_user = true;
   static constexpr bool stays_in_a_pass = true;
@@ -331,7 +333,7 @@ struct FieldCount {
   [[nodiscard]] std::int64_t resolve() const;
   [[nodiscard]] static std::tuple<> annotations() { return {}; }
 };
-/// Of a part, which is fixed when that is made.
+/// An extent of a part, which is fixed when the part is made.
 struct SubFieldCount {
   static constexpr bool ends_without_user = true;
   static constexpr bool stays_in_a_pass = true;
@@ -340,14 +342,14 @@ struct SubFieldCount {
   [[nodiscard]] std::int64_t resolve() const { return static_cast<std::int64_t>(count); }
   [[nodiscard]] static std::tuple<> annotations() { return {}; }
 };
-/// Throws where there is no such direction.
+/// Throws if there is no such direction.
 void require_direction(FieldState const& field, std::size_t direction, std::size_t rank);
 
 }  // namespace Impl
 
-/// An extent of a field as a number of indices: `ResourcePolicy(model, extent(q), write(q))`. It is
-/// looked up when the task is launched; the task fails if nobody has said it by then. Throws
-/// `Error` where the field has no such direction.
+/// Returns an extent of a field as a number of indices: `ResourcePolicy(model, extent(q),
+/// write(q))`. It is looked up when the task is launched; the task fails if it is unknown then.
+/// Throws `Error` if the field has no such direction.
 template <class D, class L>
 [[nodiscard]] Impl::LateCount<Impl::FieldCount> extent(Field<D, L> const& field,
                                                        std::size_t direction = 0) {
@@ -355,7 +357,7 @@ template <class D, class L>
   Impl::require_direction(*state, direction, Field<D, L>::rank);
   return {{state, direction}};
 }
-/// The same of a part, in a direction of its View.
+/// Returns an extent of a part, in a direction of its View.
 template <class F, class... Slices>
 [[nodiscard]] Impl::LateCount<Impl::SubFieldCount> extent(Impl::SubField<F, Slices...> const& part,
                                                           std::size_t direction = 0) {

@@ -34,7 +34,7 @@ inline constexpr bool is_field_v<Field<D, L>> = true;
 template <class F, class... Slices>
 inline constexpr bool is_field_v<SubField<F, Slices...>> = true;
 
-/// What a functor gets of it.
+/// Gives what a functor gets for one side of a copy.
 template <class T>
 struct CopiedAs {
   using type = T;
@@ -92,13 +92,13 @@ std::string name_of_copied(T const& of) {
     return of.label();
 }
 
-/// Where an element is in each of several Views.
+/// Says where an element is in each of several Views.
 template <std::size_t views>
 struct Offsets {
   std::int64_t of[views] = {};
 };
-/// Of the element with this number, counted in the order of the first View, whatever the layouts of
-/// the others.
+/// Returns the offsets of the element with this number, counted in the order of the first View,
+/// whatever the layouts of the others.
 template <class First, class... Rest>
 KOKKOS_FUNCTION Offsets<1 + sizeof...(Rest)> offsets_of(std::int64_t number, First const& first,
                                                         Rest const&... rest) {
@@ -117,7 +117,7 @@ KOKKOS_FUNCTION Offsets<1 + sizeof...(Rest)> offsets_of(std::int64_t number, Fir
   return offsets;
 }
 
-/// `is_one_piece`: both are, with one layout.
+/// Copies elements. `is_one_piece`: both Views are one piece, with one layout.
 template <bool is_one_piece>
 struct CopyElements {
   template <class From, class To, class... More>
@@ -212,12 +212,12 @@ Future<void> copy_field(Label&& label, ResourcePolicy<Once, A...> const& policy,
 
 }  // namespace Impl
 
-/// Submits, or hands to the policy's model, a task that copies all elements, or fills with a value.
-/// One of the two at least is a field or a part of one, the other one may be a View, which a model
-/// must have bound if it is the destination. It runs where a `parallel_for` with this policy would:
-/// `on<...>`, `device(n)` and `runs_on<...>` are for it, too.
+/// Submits, or gives to the policy's model, a task that copies all elements, or fills with a value.
+/// At least one of the two is a field or a part of one. The other one may be a View; as the
+/// destination a model must have bound it. The task runs where a `parallel_for` with this policy
+/// would: `on<...>`, `device(n)` and `runs_on<...>` apply to it, too.
 ///
-/// Throws `Error` when extents differ, or nobody has said them.
+/// Throws `Error` when extents differ, or are unknown.
 template <class Base, class... Annotations, class Destination, class Source>
   requires(Impl::is_field_v<std::remove_cvref_t<Destination>> || Impl::is_field_v<Source>)
 Future<void> deep_copy(Label label, ResourcePolicy<Base, Annotations...> const& policy,
@@ -227,7 +227,7 @@ Future<void> deep_copy(Label label, ResourcePolicy<Base, Annotations...> const& 
   else
     return {};
 }
-/// The same, labelled "deep_copy".
+/// Copies or fills with the label "deep_copy".
 template <class Base, class... Annotations, class Destination, class Source>
   requires(Impl::is_field_v<std::remove_cvref_t<Destination>> || Impl::is_field_v<Source>)
 Future<void> deep_copy(ResourcePolicy<Base, Annotations...> const& policy,
@@ -235,7 +235,7 @@ Future<void> deep_copy(ResourcePolicy<Base, Annotations...> const& policy,
                        std::source_location site = std::source_location::current()) {
   return deep_copy(Label(std::string("deep_copy"), site), policy, destination, source);
 }
-/// The same in a model, with nothing else to say.
+/// Copies or fills in a model without properties.
 template <class Destination, class Source>
 Future<void> deep_copy(Label label, FieldGraph& model, Destination&& destination,
                        Source const& source) {

@@ -23,11 +23,11 @@
 #include <utility>
 #include <vector>
 
-/// With this header you say how each quantity of a model follows from others, in any order, and
-/// have the model computed again and again, in as little memory as you like.
+/// With this header you say how each quantity of a model follows from others, in any order. The
+/// model can then be computed again and again, within a memory limit.
 namespace trellis {
 
-/// A model: tasks that each compute fields from other fields.
+/// A model: a set of tasks that compute fields from other fields.
 ///
 ///     trellis::FieldGraph model(graph);
 ///     using F = trellis::Field<double*>;
@@ -45,25 +45,25 @@ namespace trellis {
 ///     }
 ///     graph.wait();
 ///
-/// The model stands where a graph does. What is submitted to it does not run but is kept. A pass,
-/// `submit()`, submits those tasks to the graph that what is required needs, the same functors each
-/// time, and returns at once. They are ordinary tasks there: passes, other models and other tasks
-/// of the graph are ordered with them by what they touch.
+/// The model takes the place of a graph. It keeps the tasks submitted to it, and does not run them.
+/// A pass, `submit()`, submits those tasks to the graph that the required fields need, with the
+/// same functors each time, and returns at once. They are ordinary tasks there. Their accesses
+/// order them with other passes, other models and other tasks of the graph.
 ///
-/// Each field, or each part of it, is computed by one task, which names it by `write`; others name
-/// it by `read`. A View that is bound may be named itself, also by a subview. Another View may be
-/// read, and accessed atomically or exclusively; a Token in any mode. A task that computes no field
-/// is always needed.
+/// One task computes each field, or each part of it, and names it by `write`; other tasks name it
+/// by `read`. A bound View may be named itself, also by a subview. Another View may be read, and
+/// accessed atomically or exclusively; a Token in any mode. A task that computes no field is always
+/// needed.
 ///
-/// The order of tasks follows from fields. What else orders them does so as in a graph, in the
-/// order in which the model got them: accesses to what is no field, and `synchronizing`. So does
-/// `after`, with tasks of this model and of the graph.
+/// The order of tasks follows from fields. Accesses to other resources, and `synchronizing`, order
+/// them as in a graph, in the order in which the model got them. So does `after`, with tasks of
+/// this model and of the graph.
 ///
 /// The `Future<void>` of a task names it, for `after` and `replace`. The task runs once in each
 /// pass, so it has no result and cannot be waited for: `get()` and `wait()` throw `Error`.
 ///
-/// The fields and the tasks of a model are added, and it is submitted, by one thread at a time. It
-/// may end before its passes have; it must not outlive the graph, nor Kokkos.
+/// One thread at a time may add fields and tasks to a model, or submit it. The model may end before
+/// its passes have ended. It must not outlive the graph, nor Kokkos.
 class FieldGraph final : public Impl::TaskCollector {
  public:
   explicit FieldGraph(TaskGraph& graph, FieldGraphOptions options = {})
@@ -72,9 +72,9 @@ class FieldGraph final : public Impl::TaskCollector {
   FieldGraph& operator=(FieldGraph const&) = delete;
   ~FieldGraph() = default;
 
-  /// The field of this name, which is made if it is new. It has no memory yet. The extents may be
-  /// left out where others say them; somebody must before the first pass. Throws `Error` when the
-  /// name is known with another type or other extents.
+  /// Returns the field of this name, which is made if it is new. It has no memory yet. The extents
+  /// may be left out if another call gives them; they must be known before the first pass. Throws
+  /// `Error` when the name is known with another type or other extents.
   template <class D, class L = Kokkos::DefaultExecutionSpace::array_layout,
             std::convertible_to<std::size_t>... N>
     requires(!std::is_same_v<L, Kokkos::LayoutStride>)
@@ -92,14 +92,14 @@ class FieldGraph final : public Impl::TaskCollector {
     return Impl::FieldDoor::make<D, L>(m_model->declare(std::move(name), shape));
   }
 
-  /// A field that has the memory of this View, which the model keeps. `where`: the device whose
-  /// memory that is, if it is that of a device but not its first one.
+  /// Returns a field that has the memory of this View, which the model keeps. `where` is needed for
+  /// memory of a device that is not the first one.
   ///
-  /// A field that is bound may be bound anew, to a View of the same type and extents: from the next
-  /// pass on it has the memory of that one. Passes that have been submitted, and tasks of the graph
-  /// that name the field, have the memory that they were submitted with. Throws `Error` when a task
-  /// of the model names the View itself. Two fields that have the same memory are an `Error` of the
-  /// next `submit`, so that several may be bound anew one after the other.
+  /// A bound field may be bound anew, to a View of the same type and extents: from the next pass on
+  /// it has the memory of that View. Submitted passes, and submitted tasks of the graph that name
+  /// the field, keep the memory that they were submitted with. Throws `Error` when a task of the
+  /// model names the View itself. If two fields have the same memory, only the next `submit` throws
+  /// `Error`, so that several fields may be bound anew one after the other.
   template <class V>
     requires Kokkos::is_view_v<V>
   auto bind(Label name, V const& view, std::optional<FieldTarget> where = {}) {
@@ -118,10 +118,10 @@ class FieldGraph final : public Impl::TaskCollector {
     return Impl::FieldDoor::make<typename V::data_type, typename V::array_layout>(std::move(state));
   }
 
-  /// A field that the program has on the host and on a device, as a `Kokkos::DualView`. Tasks touch
-  /// the side where they run, and it is copied to the other one where a task needs that and it is
-  /// older. Its flags tell, from `submit()` on, how it will be when the tasks submitted so far are
-  /// complete. `where`: the device, if it is not the first one.
+  /// Returns a field that the program has on the host and on a device, as a `Kokkos::DualView`.
+  /// Tasks touch the side where they run. If that side is older, it is first copied from the other
+  /// one. From `submit()` on the flags tell the state after all tasks submitted so far. `where` is
+  /// the device, if it is not the first one.
   template <class Dual>
     requires Impl::DualViewLike<Dual>
   auto bind(Label name, Dual const& dual, std::optional<FieldTarget> where = {}) {
@@ -149,9 +149,9 @@ class FieldGraph final : public Impl::TaskCollector {
     }
   }
 
-  /// Two fields of one type and the same extents exchange their memory, from the next pass on, such
-  /// as the time levels of a solution. Both are bound, or both are persistent at one place. What is
-  /// said of binding anew holds here, too.
+  /// Lets two fields of one type and the same extents exchange their memory from the next pass on,
+  /// such as the time levels of a solution. Both are bound, or both are persistent at one place.
+  /// The rules of binding anew apply here, too.
   template <class D, class L>
   void swap(Field<D, L> const& a, Field<D, L> const& b,
             std::source_location at = std::source_location::current()) {
@@ -159,8 +159,8 @@ class FieldGraph final : public Impl::TaskCollector {
   }
 
   /// Replaces a task of this model, from the next pass on, by the one that `hand_over` submits to
-  /// it. What that reads and computes may be something else. The future stands for the new task
-  /// from now on, and so do the places in the order of the model's tasks, and `after`.
+  /// it. The new task may read and compute other fields. From now on the future stands for the new
+  /// task, which takes over the place in the order of tasks, and in `after`.
   ///
   ///     auto const flux = trellis::parallel_for("flux", ResourcePolicy(model, ...), Linear{});
   ///     ...
@@ -168,43 +168,45 @@ class FieldGraph final : public Impl::TaskCollector {
   ///       trellis::parallel_for("flux", ResourcePolicy(model, ...), Limited{});
   ///     });
   ///
-  /// Plans that have been recorded keep the task that they have. When `hand_over` throws, or hands
-  /// over nothing (which is an `Error`), nothing has changed.
+  /// Recorded plans keep their task. When `hand_over` throws, or submits nothing (which is an
+  /// `Error`), nothing has changed.
   template <class HandOver>
   void replace(Future<void> const& task, HandOver&& hand_over,
                std::source_location at = std::source_location::current()) {
     m_model->replace(Impl::FutureDoor::handle(task), hand_over, at);
   }
 
-  /// The field is to be there after each pass. It has memory of its own then, unless it is bound.
-  /// What neither a required field nor a task that computes none needs is left out.
+  /// Requires the field after each pass. It has memory of its own then, unless it is bound. Tasks
+  /// are left out that are needed neither for a required field nor for a task that computes no
+  /// field.
   template <class D, class L>
   void require(Field<D, L> const& field) {
     m_model->require(own(field));
   }
   void require(std::string_view name) { m_model->require(*m_model->find(name)); }
 
-  /// How the field has its memory from the next pass on: `persistent` or `transient`. A persistent
-  /// one that no task computes has what the program has put there, see `host_view`; its memory is
-  /// there when this returns.
+  /// Sets how the field has its memory from the next pass on: `persistent` or `transient`. A
+  /// persistent field that no task computes has the values that the program has put there, see
+  /// `host_view`; its memory exists when this returns.
   template <class D, class L>
   void store(Field<D, L> const& field, FieldStorage storage) {
     m_model->store(own(field), storage);
   }
-  /// From the next pass on the field keeps its values after the pass, to be looked at.
+  /// Lets the field keep its values after each pass, from the next one on, so that the program can
+  /// read them.
   template <class D, class L>
   void lock(Field<D, L> const& field) {
     m_model->lock(own(field), true);
   }
-  /// Its memory goes back to the pool with the next pass.
+  /// Gives its memory back to the pool with the next pass.
   template <class D, class L>
   void unlock(Field<D, L> const& field) {
     m_model->lock(own(field), false);
   }
 
-  /// The values of a field that has memory on the host between passes. The caller waits for the
-  /// graph before it looks; the View is good until the field is stored otherwise. Tasks of the
-  /// graph may name the View, or the field. Throws `Error` when there are none.
+  /// Returns the values of a field that has memory on the host between passes. The caller waits for
+  /// the graph before it reads them. The View is valid until the field is stored otherwise. Tasks
+  /// of the graph may name the View, or the field. Throws `Error` when there are no values.
   template <class D, class L>
   [[nodiscard]] typename Field<D, L>::host_view host_view(Field<D, L> const& field) const {
     Impl::FieldState& state = own(field);
@@ -219,63 +221,65 @@ class FieldGraph final : public Impl::TaskCollector {
     return View(static_cast<typename View::pointer_type>(memory), Impl::layout_of<L>(state.shape));
   }
 
-  /// Submits a pass; returns at once. Throws `Error`, and submits nothing, when a task needs what
-  /// nobody computes, when tasks need each other in a circle (the text lists them), when two
-  /// compute the same part of a field, when extents are missing, or when the memory limit leaves no
-  /// room in any order that was found (see `memory`).
+  /// Submits a pass; returns at once. Throws `Error`, and submits nothing, in these cases:
+  /// - no task computes what another one needs;
+  /// - tasks need each other in a cycle (the text lists them);
+  /// - two tasks compute the same part of a field;
+  /// - extents are missing;
+  /// - the memory limit leaves no room in any order that was found (see `memory`).
   ///
   /// In the recording of a plan (`graph.record`) the pass becomes a part of the plan: it is frozen,
   /// see `record`.
   void submit() { m_model->submit(); }
 
-  /// A plan of one pass, for `graph.replay(plan, n)`. Nothing is submitted now. Its tasks run where
-  /// they would run in a pass now, and its fields have the same memory in each round: what is there
-  /// only during a pass lies in one block for each target, which the plan has until it is gone, and
-  /// which the memory limit counts. How much that is `memory().frozen` tells. Nothing is allocated,
-  /// and no task waits for memory, in a replay.
+  /// Returns a plan of one pass, for `graph.replay(plan, n)`. Nothing is submitted now. Its tasks
+  /// run where they would run in a pass now, and its fields have the same memory in each round.
+  /// Fields without memory between passes lie in one block for each target. The plan owns the
+  /// blocks as long as it exists, and the memory limit counts them; `memory().frozen` tells their
+  /// size. A replay allocates nothing, and none of its tasks waits for memory.
   ///
-  /// What else a step does belongs into the same plan:
+  /// Other tasks of a step belong into the same plan:
   ///
   ///     trellis::Plan const step = graph.record("step", [&] {
   ///       model.submit();
   ///       update(graph, T_view, r_view);
   ///     });
   ///
-  /// Throws `Error` as `submit` does, and when the limit leaves no room for all fields of a pass,
-  /// when the placement policy has not settled, or when a DualView is up to date at a side where it
-  /// is not after a pass. A replay throws `Error` when a field that has memory between passes does
-  /// not have the memory that it had in the recording, or when the values of a DualView are not
-  /// where the plan needs them. Both the model and the plan may end first.
+  /// Throws `Error` as `submit` does, and in these cases: the limit leaves no room for all fields
+  /// of a pass; the placement policy still measures; a DualView is up to date at a side where it is
+  /// not after a pass. A replay throws `Error` when a field that has memory between passes has
+  /// other memory than in the recording, or when the values of a DualView are not where the plan
+  /// needs them. Both the model and the plan may end first.
   [[nodiscard]] Plan record(Label name) {
     return graph().record(std::move(name), [this] { submit(); });
   }
-  /// The same, with the model's name.
+  /// Returns a plan of one pass, with the model's name.
   [[nodiscard]] Plan record(std::source_location site = std::source_location::current()) {
     return record(Label(m_model->options().name, site));
   }
 
-  /// What the model is going to need.
+  /// Returns the memory that the model will need at a target.
   [[nodiscard]] FieldMemory memory(FieldTarget const& where) const {
     return m_model->memory(where);
   }
-  /// At the first target.
+  /// Returns the memory that the model will need at the first target.
   [[nodiscard]] FieldMemory memory() const { return memory(m_model->target(0)); }
-  /// Labels of the tasks of a pass, in the order in which they are submitted.
+  /// Returns the labels of the tasks of a pass, in the order of submission.
   [[nodiscard]] std::vector<std::string> order() const { return m_model->order(); }
-  /// Tasks that have had to wait for memory so far.
+  /// Returns the number of tasks that have had to wait for memory so far.
   [[nodiscard]] std::size_t tasks_held_back() const {
     return m_model->admission() != nullptr ? m_model->admission()->gates() : 0;
   }
   [[nodiscard]] FieldPool& pool() const { return m_model->pool(); }
-  /// Where tasks run from the next pass on, as far as is known: labels, in the order of
-  /// registration, of those that are needed.
+  /// Returns where tasks run from the next pass on, as far as is known, with the labels of the
+  /// needed tasks, in the order of registration.
   [[nodiscard]] std::vector<std::pair<std::string, FieldTarget>> assignment() const {
     return m_model->assignment();
   }
-  /// What the placement policy has measured holds no more: it is to measure again.
+  /// Makes the placement policy drop its measurements, and measure again.
   void invalidate() { m_model->invalidate(); }
 
-  // For the patterns.
+  // Called by the patterns.
   Impl::TaskHandle collect(Impl::TaskSpec&& spec, bool has_result,
                            Impl::LateOps const* late) override {
     std::shared_ptr<Impl::ModelTask> task;

@@ -18,10 +18,10 @@
 /// With this header models share the memory of their fields.
 namespace trellis {
 
-/// What a pool has, in bytes, and what it has done.
+/// Says how many bytes a pool has, and what it has done.
 struct FieldPoolCounts {
-  std::size_t live = 0;         ///< in blocks that are in use
-  std::size_t idle = 0;         ///< in blocks that wait for the next use
+  std::size_t live = 0;         ///< bytes in blocks that are in use
+  std::size_t idle = 0;         ///< bytes in blocks that wait for the next use
   std::size_t most_live = 0;    ///< the largest `live` so far
   std::size_t most_held = 0;    ///< the largest `live + idle` so far
   std::uint64_t allocated = 0;  ///< blocks that were new
@@ -30,31 +30,31 @@ struct FieldPoolCounts {
 
 namespace Impl {
 
-/// One piece of memory of a pool, which has it until it is trimmed.
+/// One piece of memory of a pool, which keeps it until it is trimmed.
 struct PoolBlock {
-  /// What has been launched on a stream and may still use the memory when that is handed on.
+  /// Work launched on a stream that may still use the memory when a new owner gets it.
   struct Use {
-    DeviceAdapter* device;  ///< which the event belongs to
+    DeviceAdapter* device;  ///< device that the event belongs to
     void* instance;
     void* event;
   };
   void* memory = nullptr;
   std::size_t bytes = 0;
-  std::size_t place = 0;  ///< of the pool's
-  bool is_new = true;     ///< nobody has had it before its present owner
-  std::vector<Use> uses;  ///< of a device: the next user's stream has to wait for these
-  int under_way = 0;      ///< guarded by the pool: tasks that use it on a device and are not over
-  /// Blocks that are idle, by bytes.
+  std::size_t place = 0;  ///< index among the pool's places
+  bool is_new = true;     ///< it has had no owner before the present one
+  std::vector<Use> uses;  ///< on a device: the next user's stream must wait for these
+  int under_way = 0;      ///< tasks that use it on a device and are not over; guarded by the pool
+  /// The idle blocks, by bytes.
   using IdleBlocks = std::multimap<std::size_t, PoolBlock*>;
-  IdleBlocks::node_type idle;  ///< while it is in use: so that giving it back needs no memory
+  IdleBlocks::node_type idle;  ///< node for its time in use, so that giving it back needs no memory
 };
 
 }  // namespace Impl
 
-/// Memory for the fields of any number of models, on any number of graphs and threads. A block goes
-/// back when the last task that needs it is over, and the next field with so many bytes at the same
-/// place gets it, the block that was used last first; new memory is allocated only when there is
-/// none. So a model that is submitted again and again allocates in its first pass alone.
+/// Has memory for the fields of any number of models, on any number of graphs and threads. A block
+/// goes back when the last task that needs it is over. The next field with the same number of bytes
+/// at the same place gets it, the last used block first. New memory is allocated only when there is
+/// no such block. So a model that is submitted again and again allocates only in its first pass.
 ///
 /// It must not outlive Kokkos.
 class FieldPool {
@@ -64,24 +64,25 @@ class FieldPool {
   FieldPool& operator=(FieldPool const&) = delete;
   ~FieldPool() { trim(); }
 
-  /// Frees what is idle, as far as no device may still be using it.
+  /// Frees the idle blocks, except those that a device may still be using.
   void trim();
   [[nodiscard]] FieldPoolCounts counts() const;
   [[nodiscard]] FieldPoolCounts counts(FieldTarget const& where) const;
 
-  // For models.
+  // Called by models.
   static constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
   enum class Idle : unsigned char {
-    any,    ///< of a device: the block's `uses` are to be waited for
+    any,    ///< on a device: the new user must wait for the block's `uses`
     quiet,  ///< nothing uses the block any more
   };
-  /// A block of so many bytes. Idle blocks are freed first where there would be more than
+  /// Returns a block of `bytes` bytes. Idle blocks are freed first if there would be more than
   /// `most_held` bytes at this place.
   [[nodiscard]] Impl::PoolBlock* take(FieldTarget const& where, std::size_t bytes,
                                       std::string const& label, std::size_t most_held = any_number,
                                       Idle which = Idle::any);
   void give_back(Impl::PoolBlock* block) noexcept;
-  /// A task uses the block on a device, until `end_use`, also when it has been given back before.
+  /// Notes that a task uses the block on a device until `end_use`, even if the block is given back
+  /// before.
   void begin_use(Impl::PoolBlock* block);
   void end_use(Impl::PoolBlock* block);
 
@@ -89,15 +90,15 @@ class FieldPool {
   struct Place {
     FieldTarget target;
     FieldPoolCounts counts;
-    Impl::PoolBlock::IdleBlocks idle;  ///< of one size: the one that was used last is the last one
+    Impl::PoolBlock::IdleBlocks idle;  ///< among blocks of one size the last used one comes last
   };
   Place& place_of(FieldTarget const& where);
-  /// Until the place holds no more than this.
+  /// Frees idle blocks until the place holds no more than `most_held`.
   void free_idle(Place& place, std::size_t most_held);
 
   mutable std::mutex m_mutex;
   std::deque<Place> m_places;
-  FieldPoolCounts m_all;  ///< but for `live` and `idle`
+  FieldPoolCounts m_all;  ///< without `live` and `idle`
 };
 
 }  // namespace trellis

@@ -20,13 +20,13 @@ namespace trellis {
 
 namespace Impl {
 
-/// How memory of a place is made, and filled from another one. One object for each space, so its
-/// address says which one that is.
+/// The functions that make memory of a place, and fill it from another place. There is one object
+/// for each space, so its address identifies the space.
 struct FieldMemoryOps {
   std::string_view name;
   void* (*allocate)(int number, std::string const& label, std::size_t bytes);
   void (*free)(int number, void* memory, std::size_t bytes);
-  TransferOps const& (*transfer)(FieldWay way);  ///< null: the host, which copies nothing
+  TransferOps const& (*transfer)(FieldWay way);  ///< null for the host, which copies nothing
   std::size_t (*available)(int number);          ///< bytes that can still be allocated
 };
 
@@ -62,33 +62,33 @@ struct HostTarget {};
 
 }  // namespace Impl
 
-/// The memory of the host, as the target of a field.
+/// The host as the target of a field.
 inline constexpr Impl::HostTarget host{};
 
-/// Where fields have memory: the host, or one device. A value.
+/// A place where fields have memory: the host, or one device. It is a value type.
 class FieldTarget {
  public:
   FieldTarget(Impl::HostTarget = {}) : m_memory(&Impl::host_field_memory()) {}
   FieldTarget(Impl::FieldMemoryOps const& memory, int number, Impl::DeviceAdapter* device)
       : m_memory(&memory), m_number(number), m_device(device) {}
 
-  /// "Host", "Simulated 1".
+  /// Returns a name like "Host" or "Simulated 1".
   [[nodiscard]] std::string name() const {
     return m_device == nullptr ? "Host"
                                : std::string(m_memory->name) + ' ' + std::to_string(m_number);
   }
-  /// Null: the host.
+  /// Returns the device; null for the host.
   [[nodiscard]] Impl::DeviceAdapter* device() const { return m_device; }
-  /// The space whose memory it is; targets of one space share it.
+  /// Returns the functions of the space; targets of one space share them.
   [[nodiscard]] Impl::FieldMemoryOps const* memory() const { return m_memory; }
-  /// Targets of one type are alike: tasks take the same time there.
+  /// Returns the type. Targets of one type are alike: tasks take the same time there.
   [[nodiscard]] std::string type() const { return m_device == nullptr ? "Host" : m_device->type(); }
-  /// The label is what tools see.
+  /// Allocates. The label is for tools.
   [[nodiscard]] void* allocate(std::string const& label, std::size_t bytes) const {
     return m_memory->allocate(m_number, label, bytes);
   }
   void free(void* memory, std::size_t bytes) const { m_memory->free(m_number, memory, bytes); }
-  /// Bytes that can still be allocated there; the largest number where nobody knows.
+  /// Returns how many bytes can still be allocated there; the largest number if that is unknown.
   [[nodiscard]] std::size_t available() const { return m_memory->available(m_number); }
   friend bool operator==(FieldTarget const&, FieldTarget const&) = default;
 
@@ -98,7 +98,7 @@ class FieldTarget {
   Impl::DeviceAdapter* m_device = nullptr;
 };
 
-/// A device of this space, by its number; for a space of the host, the host.
+/// Returns a device of this space, by its number; for a host space, the host.
 template <class Space>
 [[nodiscard]] FieldTarget target(int number = 0) {
   if constexpr (Impl::AdapterOf<Space>::exists &&
@@ -111,7 +111,7 @@ template <class Space>
 }
 
 namespace Impl {
-/// Where a View has its memory, if nobody says it.
+/// Returns where a View has its memory, by default.
 template <class V>
 FieldTarget default_target() {
   using Memory = typename V::memory_space;

@@ -21,18 +21,18 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a task of a model may run at several of its targets: at each of those whose
-/// space it has a form for. The model's placement policy chooses before a pass.
+/// With this header a task of a model may run at several of its targets: at each target for whose
+/// space it has a form. The model's placement policy chooses before a pass.
 ///
 ///     parallel_for("flux", ResourcePolicy(model, n, read(T), write(q),
 ///                                         runs_on<Kokkos::Serial, Kokkos::Cuda>), Flux{});
 ///     parallel_for("solve", ResourcePolicy(model, n, read(b), write(x)),
 ///                  variants(for_space<Kokkos::Serial>(Solve{}), for_space<Kokkos::Cuda>(Other{})));
 ///
-/// The policy's base is made anew for each space: a range keeps its bounds, one of several
-/// dimensions also the tile that was asked for, teams keep number, scratch memory and, on devices,
-/// their size; what Kokkos chooses it chooses for each space. `on<Space>` and `device(n)` say where
-/// a task runs, and leave no choice.
+/// The policy's base is made anew for each space. A range keeps its bounds; one of several
+/// dimensions also keeps the requested tile. Teams keep their number, scratch memory and, on
+/// devices, their size. Kokkos makes its own choices for each space. `on<Space>` and `device(n)`
+/// say where a task runs, and leave no choice.
 namespace trellis {
 
 namespace Impl {
@@ -55,18 +55,18 @@ struct Variants {
 
 }  // namespace Impl
 
-/// The spaces that a task of a model may run on, with one functor for all. Of several spaces of the
-/// host the first one counts.
+/// Lists the spaces that a task of a model may run on, with one functor for all. Among several host
+/// spaces the first one counts.
 template <class... Spaces>
 inline constexpr Impl::RunsOneOf<Spaces...> runs_on{};
 
-/// A functor for one space.
+/// Returns a functor for one space.
 template <class Space, class Functor>
 [[nodiscard]] Impl::SpaceVariant<Space, Functor> for_space(Functor functor) {
   return {std::move(functor)};
 }
 
-/// One task, whose functor differs from space to space.
+/// Returns the functor of one task, which differs from space to space.
 template <class... Space, class... Functor>
 [[nodiscard]] Impl::Variants<Impl::SpaceVariant<Space, Functor>...> variants(
     Impl::SpaceVariant<Space, Functor>... each) {
@@ -91,7 +91,7 @@ inline constexpr bool is_on_v = false;
 template <class Space>
 inline constexpr bool is_on_v<On<Space>> = true;
 
-/// Stands for the model while the forms of one task are handed over.
+/// Takes the place of the model while the forms of one task are collected.
 class TaskForms final : public TaskCollector {
  public:
   explicit TaskForms(Model& model) : m_model(model) {}
@@ -130,7 +130,7 @@ ResourcePolicy<Base, Kept...> make_policy(Target const& target, Base const& base
       kept);
 }
 
-/// `send(label, policy, functor)` hands over one form.
+/// Adds a form by `send(label, policy, functor)`.
 template <class Space, class Base, class... Annotations, class Functor, class Send>
 void add_form(TaskForms& forms, Label const& label,
               ResourcePolicy<Base, Annotations...> const& policy, Functor const& functor,
@@ -160,7 +160,7 @@ void add_variants(TaskForms& forms, Label const& label, Policy const& policy,
       variants.each);
 }
 
-/// The model that the task is for.
+/// Returns the model that the task is for.
 [[nodiscard]] inline Model& model_of(Label const& label, Target const& target) {
   auto* const model = dynamic_cast<FieldGraph*>(target.collector());
   if (model == nullptr)
@@ -202,7 +202,7 @@ Future<void> submit_forms(Label const& label, ResourcePolicy<Base, Annotations..
 
 }  // namespace Impl
 
-/// Hands the model a task that has a form for each of several spaces.
+/// Gives the model a task that has a form for each of several spaces.
 template <class Base, class... Annotations, class Functor>
   requires(Impl::has_forms_v<Functor, Annotations...>)
 Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> const& policy,
@@ -212,7 +212,7 @@ Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> cons
   });
 }
 
-/// The same, into fields.
+/// Gives the model a reduction into fields that has a form for each of several spaces.
 template <class Base, class... Annotations, class Functor, class First, class... Rest>
   requires(Impl::has_forms_v<Functor, Annotations...>)
 Future<void> parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-/// Functors that take their annotated Views as arguments.
+/// This header has functors that take their annotated Views as arguments.
 namespace trellis::Impl {
 
 template <class... T>
@@ -52,7 +52,7 @@ struct OnlyAtomicIn<TypeList<A...>> {
 template <class T>
 using TagList = std::conditional_t<std::is_void_v<T>, TypeList<>, TypeList<T>>;
 
-/// How a functor takes what it reduces into: one value, or an array of `value_count` of them.
+/// Says how a functor takes what it reduces into: one value, or an array of `value_count` values.
 template <class Value>
 struct ReducedInto {
   using type = Value&;
@@ -64,7 +64,7 @@ struct ReducedInto<T[]> {
   using const_type = T const*;
 };
 
-/// Scratch memory of a team that a functor asks for, by either of the names that Kokkos knows.
+/// A functor that asks for scratch memory of a team, by one of the names that Kokkos knows.
 template <class Functor>
 concept AsksForScratch = requires(Functor const& f) { f.team_shmem_size(1); } ||
                          requires(Functor const& f) { f.shmem_size(1); };
@@ -76,9 +76,9 @@ std::size_t scratch_of(Functor const& functor, int team_size) {
     return functor.shmem_size(team_size);
 }
 
-/// Calls `functor(indices..., views..., values...)`. `values` are what Kokkos hands over beyond the
-/// indices: a reduction's values, a scan's value and flag. Kokkos copies it as it would copy the
-/// functor.
+/// Calls `functor(indices..., views..., values...)`. `values` are what Kokkos passes beyond the
+/// indices: a reduction's values, or a scan's value and flag. Kokkos copies this as it would copy
+/// the functor.
 template <class Functor, class Value, std::size_t index_count, class... Views>
 struct BoundFunctor {
   using value_type = Value;
@@ -96,8 +96,9 @@ struct BoundFunctor {
          std::make_index_sequence<values>{}, std::tuple<Args&&...>(static_cast<Args&&>(args)...));
   }
 
-  // How the functor itself starts, joins and ends a reduction. Templates, because Kokkos finds them
-  // by their address and nvcc heeds the condition of a template alone there.
+  // These functions let the functor itself start, join and end a reduction. They are templates
+  // because Kokkos finds them by their address, and there nvcc respects only the condition of a
+  // template.
   template <class F = Functor>
   KOKKOS_FUNCTION void init(Into value) const
     requires requires(F const& f, Into v) { f.init(v); }
@@ -116,7 +117,7 @@ struct BoundFunctor {
   {
     functor.final(value);
   }
-  // The same for the tag of the policy.
+  // These functions do so for the tag of the policy.
   template <class Tag>
   KOKKOS_FUNCTION void init(Tag const& tag, Into value) const
     requires requires(Functor const& f, Into v) { f.init(tag, v); }
@@ -153,7 +154,7 @@ struct BoundFunctor {
             std::get<index_count + R>(args))...);
   }
 };
-/// Without a value Kokkos must not see a `value_type`.
+/// If there is no value, Kokkos must not see a `value_type`.
 template <class Functor, std::size_t index_count, class... Views>
 struct BoundFunctor<Functor, void, index_count, Views...> {
   using is_bound_functor = void;
@@ -175,7 +176,8 @@ struct BoundArrayFunctor : BoundFunctor<Functor, Value, index_count, Views...> {
   unsigned value_count;
 };
 
-/// Where the values of futures are put among them, see Trellis_KnownValue.hpp.
+/// Returns the bound arguments. The values of futures are put among them, see
+/// Trellis_KnownValue.hpp.
 template <class Functor, class Value, std::size_t index_count, class... Views>
 std::tuple<Views...>& bound_arguments(BoundFunctor<Functor, Value, index_count, Views...>& bound) {
   if constexpr (std::is_void_v<Value>)
@@ -198,7 +200,7 @@ auto bind_views(Functor&& functor, Annotations const& annotations,
     return BoundFunctor<F, void, index_count, Views...>{
         {std::forward<Functor>(functor), arguments_of<Space>(annotations)}};
   else if constexpr (std::is_array_v<Value>) {
-    auto const count = static_cast<unsigned>(functor.value_count);  // before it is moved from
+    auto const count = static_cast<unsigned>(functor.value_count);  // read before it is moved from
     return BoundArrayFunctor<F, Value, index_count, Views...>{
         {std::forward<Functor>(functor), arguments_of<Space>(annotations)}, count};
   } else
@@ -213,7 +215,8 @@ struct TupleToList<std::tuple<T...>> {
   using type = TypeList<typename SeenAs<T>::type const&...>;
 };
 
-/// The name of an argument in a message: that of its type, or what a user writes for it.
+/// Gives the type by which a message names an argument: its own, or the one that a user writes for
+/// it.
 template <class T>
 struct ToldAs : std::type_identity<T> {};
 template <class T>
@@ -234,8 +237,8 @@ struct SignatureOf<TypeList<A...>> {
   using type = void(typename ToldAs<Plain<A>>::type...);
 };
 
-/// How Kokkos may call a functor, with `tag, indices..., values...`, or with the annotated Views
-/// behind the indices.
+/// Says how Kokkos may call a functor: with `tag, indices..., values...`, or with the annotated
+/// Views after the indices.
 template <class Traits, class Values, class Functor, class... Annotations>
 struct FunctorCall {
   using F = std::remove_cvref_t<Functor>;
@@ -259,8 +262,8 @@ struct FunctorCall {
       MustReach<Space, Annotations...>, MustReachAsWell<Deploys, Annotations...>>;
 };
 
-/// The functor as Kokkos is to call it: as it is, or with its Views bound. The longer form goes
-/// first, so that a functor that can be called with anything gets its Views.
+/// Returns the functor as Kokkos must call it: as it is, or with its Views bound. The longer form
+/// takes precedence, so that a functor that can be called with anything gets its Views.
 template <class Value, class Call, class Traits, class Functor, class Policy>
 auto prepare_functor(Functor&& functor, Policy const& policy) {
   if constexpr (Call::takes_views) {

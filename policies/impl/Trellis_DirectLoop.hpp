@@ -13,13 +13,13 @@
 #include <cstdint>
 #include <type_traits>
 
-/// How a `parallel_for` runs on a host space. Over a range it is a HostLoop. So is one over a small
-/// index space of several dimensions on an instance of one thread; the larger ones, whose tiles are
-/// for the caches, and teams go through Kokkos.
+/// This header runs a `parallel_for` on a host space. One over a range is a HostLoop. So is one
+/// over a small index space of several dimensions on an instance of one thread. Larger index
+/// spaces, whose tiles are for the caches, and teams go through Kokkos.
 namespace trellis::Impl {
 
-/// A copy that does not count its Views, nor those that are made from them, as Kokkos gives to a
-/// kernel: counts of subviews that are made in the loop would go from core to core.
+/// Returns a copy whose Views, and the Views made from them, count no references, as Kokkos gives
+/// it to a kernel. Otherwise the counts of subviews made in the loop would go from core to core.
 template <class Functor>
 decltype(auto) uncounted(Functor const& functor) {
   if constexpr (std::is_trivially_copyable_v<Functor>)
@@ -36,7 +36,7 @@ void call_with(Functor const& functor, Index... index) {
     functor(WorkTag(), index...);
 }
 
-/// The loop of a functor: its index type and its work tag end here.
+/// Runs the loop of a functor. The index type and the work tag end here.
 template <class Index, class WorkTag, class Functor>
 void loop_over(void const* functor, std::uint64_t begin, std::uint64_t count) {
   auto const& body = *static_cast<Functor const*>(functor);
@@ -44,8 +44,8 @@ void loop_over(void const* functor, std::uint64_t begin, std::uint64_t count) {
   for (auto i = static_cast<Index>(begin); i < end; ++i) call_with<WorkTag>(body, i);
 }
 
-/// Of a policy's traits, which have the range in `Range`. Not for all policies: `run` returns false
-/// and does nothing where Kokkos is to launch.
+/// Runs the loop of a policy, whose traits have the range in `Range`. `run` returns false and does
+/// nothing if Kokkos must launch.
 template <class Traits, class Policy = typename Traits::policy_type>
 struct DirectLoop {
   static constexpr bool is_host_loop = false;
@@ -58,7 +58,7 @@ struct DirectLoop<Traits, Kokkos::RangePolicy<P...>> {
   using Index = typename Traits::index_type;
   static constexpr bool is_host_loop = may_have_one_thread<Space>;
 
-  /// The functor: as a kernel is to have it, see `uncounted`.
+  /// Makes the loop. The functor is one for a kernel, see `uncounted`.
   template <class Functor>
   static HostLoop loop(typename Traits::Range const& range, Functor const& functor) {
     HostLoop made{0, 0, 0, &functor, &loop_over<Index, typename Traits::work_tag, Functor>};
@@ -106,7 +106,7 @@ struct DirectLoop<Traits, Kokkos::MDRangePolicy<P...>> {
   }
 
  private:
-  /// `index`: those of the slower dimensions.
+  /// `index` has the indices of the slower dimensions.
   template <class Functor, class... Slower>
   static void nest(Range const& range, Functor const& functor, Slower... index) {
     constexpr std::size_t fixed = sizeof...(Slower);

@@ -34,15 +34,15 @@
 #include <utility>
 #include <vector>
 
-/// How several `parallel_for` bodies of one type are launched as one kernel: a range over the
-/// indices of all of them. An index finds its member by a division where all have the same number
-/// of indices, else by a search, and then its own index there.
+/// This header launches several `parallel_for` bodies of one type as one kernel: a range over the
+/// indices of all of them. An index of the range finds its member by a division if all have the
+/// same number of indices, else by a search. Then it finds its own index there.
 namespace trellis::Impl {
 
-/// Which member has an index. `begin(k)`: of the first index of each.
+/// Finds the member that has an index. `begin(k)` is the first index of member k.
 struct MemberSearch {
   int count = 0;
-  int each = 0;  ///< indices of each; 0: they differ
+  int each = 0;  ///< number of indices of each; 0: the numbers differ
 
   template <class Begins>
   KOKKOS_FUNCTION int find(int index, Begins const& begins) const {
@@ -56,9 +56,9 @@ struct MemberSearch {
   }
 };
 
-/// What a kernel needs of a member. Nothing more of a body travels to a device: since CUDA 12.9 nvcc
-/// lays out structures with [[no_unique_address]] members, as the ranges of bodies are, differently
-/// there.
+/// The data of a member that a kernel needs. Nothing more of a body goes to a device: since CUDA
+/// 12.9 nvcc lays out structures with [[no_unique_address]] members, such as the ranges of bodies,
+/// differently there.
 template <class Body>
 struct Member {
   using Linear = LinearRange<typename Body::fusable_traits>;
@@ -68,7 +68,7 @@ struct Member {
   KOKKOS_FUNCTION void operator()(int k) const { Linear::call(functor, place, k); }
 };
 
-/// Counts no Views, like the copy that Kokkos makes for a kernel.
+/// Returns a copy whose Views count no references, like the copy that Kokkos makes for a kernel.
 template <class Body>
 Member<Body> uncounted_member(Body const& body) {
   using Functor = typename Body::functor_type;
@@ -79,13 +79,13 @@ Member<Body> uncounted_member(Body const& body) {
     return {uncounted_copy<Functor>(body.functor), Linear::place(body.range)};
 }
 
-/// The members in memory that the kernel reaches.
+/// A kernel over members in memory that it reaches.
 template <class Body>
 struct MembersInMemory {
   Member<Body> const* members;
   int const* begins;
   MemberSearch search;
-  std::size_t* at;  ///< null, or where a kernel of one thread notes which member it is at
+  std::size_t* at;  ///< null, or where a kernel of one thread notes its current member
 
   KOKKOS_FUNCTION void operator()(int index) const {
     int const k = search.find(index, begins);
@@ -94,7 +94,8 @@ struct MembersInMemory {
   }
 };
 
-/// The members in the argument of the kernel, as bytes: copies that count no Views need no end.
+/// A kernel with the members in its argument, as bytes: copies that count no references need no
+/// destructor.
 template <class Body, int room>
 struct MembersInArgument {
   alignas(Member<Body>) std::byte members[room * sizeof(Member<Body>)];
@@ -107,7 +108,7 @@ struct MembersInArgument {
   }
 };
 
-/// Where each member's indices begin, and how many there are.
+/// Computes where each member's indices begin, and how many there are.
 struct MemberBegins {
   std::vector<int> begins;
   std::int64_t total = 0;
@@ -126,7 +127,8 @@ struct MemberBegins {
     }
     if (are_equal && fits()) search.each = static_cast<int>(first);
   }
-  /// In one launch, that is; else each member is large enough for one of its own.
+  /// True if the indices fit into one launch. If not, each member is large enough for a launch of
+  /// its own.
   [[nodiscard]] bool fits() const { return total < std::numeric_limits<int>::max(); }
 
  private:
@@ -136,7 +138,7 @@ struct MemberBegins {
   }
 };
 
-/// The bytes of the members one behind the other, for a device.
+/// Copies the bytes of the members one after the other, for a device.
 template <class Body>
 void copy_bytes(std::span<Body const* const> bodies, std::byte* to) {
   for (Body const* const body : bodies) {
@@ -149,7 +151,8 @@ void copy_bytes(std::span<Body const* const> bodies, std::byte* to) {
 template <class Space>
 using FusedPolicy = Kokkos::RangePolicy<Space, Kokkos::IndexType<int>>;
 
-/// On a host space: one loop after the other where a launch is one; else one launch.
+/// Runs the bodies on a host space: one loop after the other if a launch is a loop, else with one
+/// launch.
 template <class Body>
 void run_fused_on_host(std::span<Body const* const> bodies, void* instance, Label const& label,
                        std::size_t& at) {
@@ -193,7 +196,7 @@ void run_fused_on_host(std::span<Body const* const> bodies, void* instance, Labe
                        FusedPolicy<Space>(here, 0, static_cast<int>(members.total)),
                        MembersInMemory<Body>{copies.memory, members.begins.data(), members.search,
                                              one_thread ? &at : nullptr});
-  // On these spaces a launch returns when all is done, so the copies are there until then.
+  // On these spaces a launch returns when all is done, so the copies live long enough.
 }
 
 /// Pieces of pooled memory, for a batch whose members do not fit into a kernel's argument.
@@ -212,7 +215,7 @@ class BatchMemory {
   }
   [[nodiscard]] std::byte* on_host() const { return static_cast<std::byte*>(m_on_host); }
   [[nodiscard]] std::byte* on_device() const { return static_cast<std::byte*>(m_on_device); }
-  /// On the instance, before what is launched there later.
+  /// Copies on the instance, before kernels that are launched there later.
   template <class Space>
   void copy(Space const& instance) const {
     using Traits = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
@@ -229,9 +232,9 @@ class BatchMemory {
   void* const m_on_device;
 };
 
-/// On a device: one launch, with the members in its argument where they fit, else in memory of the
-/// device, to which they are copied on the stream. Returns what has to be there until that is done.
-/// `argument`: bytes that there are for them.
+/// Runs the bodies on a device with one launch. The members are in its argument if they fit, else
+/// in device memory, to which they are copied on the stream. Returns an object that must live until
+/// the launch is done. `argument` is the number of bytes available in the argument.
 template <class Space, class OnHost, class OnDevice, std::size_t argument, class Body>
 std::shared_ptr<void> launch_fused(std::span<Body const* const> bodies, Space const& instance,
                                    Label const& label, std::size_t& at) {
@@ -273,8 +276,8 @@ std::shared_ptr<void> launch_fused(std::span<Body const* const> bodies, Space co
   return memory;
 }
 
-/// The body of a fusable task that may be launched on a device as one with others. The last one of
-/// a batch has what the batch needs until it is done.
+/// The body of a fusable task that may be launched on a device as one with others. The last body of
+/// a batch owns what the batch needs until it is done.
 template <class B>
 struct FusableBody : B {
   static constexpr bool ends_without_user = body_ends_without_user<B>();
@@ -282,7 +285,7 @@ struct FusableBody : B {
   void finish() { batch.reset(); }
 };
 
-/// A batch as a body by itself, for a device whose kernels are host code.
+/// A batch as a body of its own, for a device whose kernels are host code.
 template <class Body>
 struct FusedBody {
   struct {
@@ -312,18 +315,18 @@ inline constexpr bool has_kernel_form = [] {
   else
     return false;
 }();
-/// A host task whose body is the callable alone.
+/// True for a host task whose body only calls the callable.
 template <class B>
 inline constexpr bool is_plain_call = B::traits.has_callable && !B::traits.may_give_up;
 
-/// See FusionOps. `Body`: as it is in the task; it is written for `Space` and runs on `RunsOn`, or
-/// as a batch on `Deploys`, if that is not void.
+/// The functions of FusionOps. `Body` is the type of the body in the task. It is written for
+/// `Space` and runs on `RunsOn`, or as a batch on `Deploys`, if that is not void.
 template <class Body, class Space, class RunsOn, class Deploys = void>
 struct FusionOf {
   using Plain = typename PlainBodyOf<Body>::type;
 
-  /// Who cannot be bound fails when it is run by itself, with its own label. (`at` is still behind
-  /// the last one: none has begun.)
+  /// Binds the bodies. If one cannot be bound, it fails later, when it is run by itself with its
+  /// own label. (`at` is still past the last one, as none has begun.)
   static std::vector<Plain const*> members(std::span<void* const> bodies, Label const& label) {
     std::vector<Plain const*> plain;
     for (void* const each : bodies) {
@@ -388,7 +391,7 @@ struct FusionOf {
                                  may_go ? &deploy : nullptr};
 };
 
-/// Of host tasks: one after the other, or the callable's own `fused`.
+/// Runs a batch of host tasks: one after the other, or by the callable's own `fused`.
 template <class Body>
 struct FusionOfCalls {
   using Callable = std::remove_cvref_t<decltype(std::declval<Body&>().callable)>;

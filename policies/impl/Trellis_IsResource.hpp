@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-/// What an annotation may name: Views, Tokens, types that `ResourceTraits` explains, groups and
-/// ranges of these; and how it holds what it names.
+/// This header says what an annotation may name, and how it holds it. It may name Views, Tokens,
+/// types that specialise `ResourceTraits`, and groups and ranges of these.
 namespace trellis {
 
 class HostMemory;
 
-/// Says what an annotation of a type means. See Trellis_Resource.hpp for how to specialise it.
+/// Says what an annotation of this type means. See Trellis_Resource.hpp for how to specialise it.
 template <class T>
 struct ResourceTraits {
   using is_no_resource = void;
@@ -33,7 +33,7 @@ class ErasedView;
 template <class T>
 struct IsToken : std::is_same<std::remove_cvref_t<T>, Token> {};
 
-/// Several resources named as one.
+/// Names several resources as one.
 template <class... Held>
 struct Group {
   std::tuple<Held...> members;
@@ -43,29 +43,31 @@ struct IsGroup : std::false_type {};
 template <class... Held>
 struct IsGroup<Group<Held...>> : std::true_type {};
 
-/// Is it a type by which another library of Trellis names resources? That library specialises it.
+/// True for a type by which another library of Trellis names resources. That library specialises
+/// this.
 template <class T>
 inline constexpr bool is_piece_of_part_v = false;
 
-/// What the engine can compare: it has an area and a label.
+/// True for a piece, which the engine can compare: it has an area and a label.
 template <class T>
 inline constexpr bool is_piece_v = Kokkos::is_view_v<std::remove_cvref_t<T>> || IsToken<T>::value ||
                                    std::is_same_v<std::remove_cvref_t<T>, experimental::IndexBox> ||
                                    std::is_same_v<std::remove_cvref_t<T>, HostMemory> ||
                                    std::is_same_v<std::remove_cvref_t<T>, ErasedView> ||
                                    is_piece_of_part_v<std::remove_cvref_t<T>>;
-/// One resource, or a group of them.
+/// True for one resource, or a group of them.
 template <class T>
 inline constexpr bool is_single_v = is_piece_v<T> || IsGroup<std::remove_cvref_t<T>>::value;
 
-/// `ResourceTraits` says which accesses an annotation of it stands for.
+/// A resource for which `ResourceTraits` says which accesses an annotation stands for.
 template <class T>
 concept OpenResource = !is_single_v<T> && !requires {
   typename ResourceTraits<std::remove_cvref_t<T>>::is_no_resource;
 };
 
-// (The header <ranges> takes long to compile. A range-based `for` also finds functions beside the
-// class; here only those of Kokkos 4.5 for its arrays count: it has some for an OffsetView, too.)
+// (The header <ranges> takes long to compile. A range-based `for` also finds free functions of the
+// class's namespace. Only those of Kokkos 4.5 for its arrays count here, as it has some for an
+// OffsetView, too.)
 template <class R>
 auto begin_of(R& range) -> decltype(std::begin(range));
 template <class T, std::size_t n>
@@ -88,7 +90,7 @@ concept SizedRange = AnyRange<R> && requires(R& range) { std::size(range); };
 template <class R>
 using ElementOf = std::remove_cvref_t<std::iter_reference_t<IteratorOf<R>>>;
 
-/// (A path, whose elements are paths, is a range of nothing.)
+/// A range of other resources. (A path, whose elements are paths, is none.)
 template <class T>
 concept RangeOfOthers = !is_single_v<T> && !OpenResource<T> && AnyRange<T> &&
                         !std::is_same_v<ElementOf<T>, std::remove_cvref_t<T>>;
@@ -97,15 +99,16 @@ template <class T>
 struct IsResource : std::bool_constant<is_single_v<T> || OpenResource<T>> {};
 template <RangeOfOthers T>
 struct IsResource<T> : IsResource<ElementOf<T>> {};
-/// May an annotation name it? As the type that the user gave: some ranges are none when const.
+/// True if an annotation may name it. T is the type that the user gave: some ranges are none when
+/// const.
 template <class T>
 inline constexpr bool is_resource_v = IsResource<std::remove_reference_t<T>>::value;
 
-/// Views, Tokens, groups, or ranges of these, as many as there are at run time.
+/// A range of Views, Tokens, groups, or ranges of these. Their number is known at run time.
 template <class T>
 concept ResourceRange = RangeOfOthers<T> && is_resource_v<T>;
 
-/// What a range consists of in the end, else the type itself.
+/// Gives the innermost element type of a range, or the type itself if it is none.
 template <class R>
 struct LeafOf : std::type_identity<R> {};
 template <ResourceRange R>
@@ -122,7 +125,7 @@ struct IsConstView<Group<Held...>>
 template <ResourceRange R>
 struct IsConstView<R> : IsConstView<typename LeafOf<R>::type> {};
 
-/// Is there a resource in it that `ResourceTraits` has to explain?
+/// True if it contains a resource that `ResourceTraits` must explain.
 template <class T>
 struct HasOpen : std::bool_constant<OpenResource<T>> {};
 template <class... Held>
@@ -131,14 +134,14 @@ struct HasOpen<Group<Held...>>
 template <ResourceRange R>
 struct HasOpen<R> : HasOpen<typename LeafOf<R>::type> {};
 
-/// Is the number of resources known when it is compiled?
+/// True if the number of resources is known at compile time.
 template <class R>
 struct IsFixed : std::bool_constant<!ResourceRange<R>> {};
 template <class... Held>
 struct IsFixed<Group<Held...>>
     : std::bool_constant<(IsFixed<std::remove_cvref_t<Held>>::value && ...)> {};
 
-/// Are the elements there as long as the range is, also when that is const?
+/// True if the elements live as long as the range, also when this is const.
 template <class R>
 inline constexpr bool has_lasting_elements = false;
 template <class R>
@@ -146,14 +149,14 @@ template <class R>
 inline constexpr bool has_lasting_elements<R> =
     std::is_lvalue_reference_v<std::iter_reference_t<IteratorOf<R const>>>;
 
-/// The same of theirs, where they are ranges.
+/// True if the elements of all nested ranges live as long, too.
 template <class R>
 inline constexpr bool lasts = false;
 template <class R>
   requires(has_lasting_elements<R>)
 inline constexpr bool lasts<R> = !RangeOfOthers<ElementOf<R const>> || lasts<ElementOf<R const>>;
 
-/// A range with elements that last, for one that makes them when it is asked for them.
+/// Gives a range whose elements last, for a range that makes them on demand.
 template <class R>
 struct KeptAs {
   using type = R;
@@ -169,7 +172,7 @@ struct KeptAs<R> {
   using type = std::vector<typename Element::type>;
   template <class From>
   static type make(From&& from) {
-    if constexpr (!AnyRange<std::remove_reference_t<From>>) {  // it is none when const
+    if constexpr (!AnyRange<std::remove_reference_t<From>>) {  // it is no range when const
       return make(R(from));
     } else {
       type elements;
@@ -181,9 +184,8 @@ struct KeptAs<R> {
   }
 };
 
-/// How an annotation holds what it names: something given by name by reference, a temporary as it
-/// is. Elements that a range makes when it is asked for them (`std::views::transform`) are made
-/// once, and kept.
+/// Says how an annotation holds what it names: it refers to an lvalue, and keeps a temporary.
+/// Elements that a range makes on demand (`std::views::transform`) are made once, and kept.
 template <class R>
 struct HeldAs {
   using Named = std::remove_cvref_t<R>;

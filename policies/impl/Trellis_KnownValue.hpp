@@ -16,21 +16,21 @@
 #include <type_traits>
 #include <utility>
 
-/// Arguments of functors that are bound late, when the task is launched: values of futures, and
-/// what resources give that have no memory before (see `ResourceTraits`). And ranges, see
+/// This header binds arguments of functors late, when the task is launched: values of futures, and
+/// Views of resources that have no memory before (see `ResourceTraits`). It also binds ranges, see
 /// Trellis_LateCount.hpp.
 ///
-/// A functor is made before there is a value. So it has a place for it among its Views: a type with
-/// `is_late_place`, `seen_type`, `set` and `get`, as KnownValue. The body of the task has besides
-/// what the places are filled from, its sources, in the order of the places: the results of
-/// futures, and what `ResourceTraits<T>::late` returns, which has `resolve()`. When the task is
-/// launched, which is after the tasks that make the values, the places are filled, and the body
-/// goes on as without them. What is filled is plain memory, as the functor may be copied to a
-/// device.
+/// A functor is made before there is a value. So it has a place for the value among its Views: a
+/// type with `is_late_place`, `seen_type`, `set` and `get`, such as KnownValue. The body of the
+/// task also has the sources from which the places are filled, in the same order. A source is the
+/// result of a future, or what `ResourceTraits<T>::late` returns, which has `resolve()`. The task
+/// is launched after the tasks that make the values. Then the places are filled, and the body runs
+/// as usual. A place is plain memory, as the functor may be copied to a device.
 namespace trellis::Impl {
 
-/// The place. A value that is plain and not large is copied to it, so that a device can read it;
-/// of others it has the address in the future's result, which the body keeps.
+/// True if the value is copied to the place, so that a device can read it: a plain value that is
+/// not large. For other values the place has the address in the future's result, which the body
+/// keeps.
 template <class T>
 inline constexpr bool is_copied_value_v = std::is_trivially_copyable_v<T> && sizeof(T) <= 1024;
 
@@ -62,7 +62,7 @@ class KnownValue<T, false> {
 template <class T>
 inline constexpr bool is_late_place_v = requires { typename T::is_late_place; };
 
-/// The type of an argument that a functor sees: of a value, not of its place.
+/// Gives the type of an argument that a functor sees: that of the value, not of its place.
 template <class T>
 struct SeenAs {
   using type = T;
@@ -73,7 +73,7 @@ struct SeenAs<T> {
   using type = typename T::seen_type;
 };
 
-/// The argument itself.
+/// Returns the argument itself.
 template <class A>
 KOKKOS_INLINE_FUNCTION decltype(auto) seen(A& argument) {
   if constexpr (is_late_place_v<std::remove_const_t<A>>)
@@ -82,7 +82,7 @@ KOKKOS_INLINE_FUNCTION decltype(auto) seen(A& argument) {
     return (argument);
 }
 
-/// What the future has. Throws as its `get()` would, but does not wait.
+/// Returns the future's value. Throws as its `get()` would, but does not wait.
 template <class T>
 T const& value_of(ResultPtr<T> const& result) {
   if (auto const& missing = result->missing)
@@ -93,7 +93,7 @@ T const& value_of(ResultPtr<T> const& result) {
   return *result->value;
 }
 
-/// What a place is filled from.
+/// Returns the value that a place is filled from.
 template <class T>
 T const& resolve(ResultPtr<T> const& result) {
   return value_of(result);
@@ -118,12 +118,13 @@ void fill_places(Arguments& arguments, std::tuple<Sources...> const& sources) {
   }
 }
 
-/// The arguments that a functor has been bound to; BoundFunctor has an overload.
+/// Returns the arguments that a functor has been bound to; BoundFunctor has an overload.
 template <class Functor>
 std::tuple<> bound_arguments(Functor&) {
   return {};
 }
-/// Those that a body calls its functor with. Without any there is nothing to fill.
+/// Returns the arguments that a body calls its functor with. If it has none, there is nothing to
+/// fill.
 template <class Body>
 decltype(auto) arguments_in(Body& body) {
   if constexpr (requires { body.functor; })
@@ -134,7 +135,8 @@ decltype(auto) arguments_in(Body& body) {
     return std::tuple<>();
 }
 
-/// What a body puts its results into, of which some may be places as well. Nothing: `std::tuple<>`.
+/// Returns what a body puts its results into, some of which may be places as well; `std::tuple<>`
+/// if it has none.
 template <class Body>
 decltype(auto) results_in(Body& body) {
   if constexpr (requires { body.results; })
@@ -158,7 +160,8 @@ consteval bool body_ends_without_user() {
     return std::is_trivially_destructible_v<Body>;
 }
 
-/// What destroying a source is, and whether what it fills in may keep Views.
+/// These say whether destroying a source runs no user code, and whether the value that it gives may
+/// keep Views.
 template <class Source>
 inline constexpr bool source_ends_without_user = Source::ends_without_user;
 template <class T>
@@ -169,18 +172,18 @@ template <class T>
 inline constexpr bool source_may_have_views<ResultPtr<T>> =
     !(std::is_arithmetic_v<T> || std::is_enum_v<T>);
 
-/// Does a source give the same in each replay of a recorded pass of a model?
+/// True if a source gives the same value in each replay of a recorded pass of a model.
 template <class Source>
 inline constexpr bool source_stays = requires { requires Source::stays_in_a_pass; };
 
-/// A task with parts names what these touch, too. If it takes no Views itself, such a source is
-/// left alone, as its parts may be what makes it.
+/// True if the source may be for parts only. A task with parts also names what these touch. If it
+/// takes no Views itself, such a source is not resolved, as its parts may make the value.
 template <class Body, class Source>
 consteval bool is_for_parts() {
   return Body::traits.may_give_up && requires { requires Source::may_come_later; };
 }
 
-/// Is the range of the body a place?
+/// True if the range of the body is a place.
 template <class Body>
 consteval bool range_is_late() {
   if constexpr (requires(Body& body) { body.range; })
@@ -189,8 +192,8 @@ consteval bool range_is_late() {
     return false;
 }
 
-/// A body with arguments, or a range, that are bound late. Each pattern has bodies of its own; to
-/// all of them this adds the same.
+/// A body with arguments, or a range, that are bound late. It adds this to the bodies of all
+/// patterns.
 template <class Body, class... Sources>
 struct WithLate : Body {
   using plain_body = Body;
@@ -206,10 +209,10 @@ struct WithLate : Body {
   static constexpr bool ends_without_user =
       body_ends_without_user<Body>() && (source_ends_without_user<Sources> && ...);
 
-  /// When the task is launched, on the host. The source of the range comes before those of
+  /// Binds, on the host, when the task is launched. The source of the range comes before those of
   /// arguments, and these before those of results. The label is for errors.
   void bind(Label const& label) {
-    if constexpr (requires(Body& body) { body.bind(label); }) Body::bind(label);  // of its own
+    if constexpr (requires(Body& body) { body.bind(label); }) Body::bind(label);  // its own values
     constexpr std::size_t of_range = range_is_late<Body>() ? 1 : 0;
     if constexpr (of_range == 1) this->range.set(resolve(std::get<0>(sources)), label);
     auto&& arguments = arguments_in(static_cast<Body&>(*this));
@@ -217,7 +220,7 @@ struct WithLate : Body {
     constexpr std::size_t places = count_places<std::remove_cvref_t<decltype(arguments)>>();
     constexpr std::size_t of_results = count_places<std::remove_cvref_t<decltype(late_results)>>();
     constexpr std::size_t of_arguments = sizeof...(Sources) - of_results - of_range;
-    static_assert(places == of_arguments || places == 0);  // the functor takes no Views
+    static_assert(places == of_arguments || places == 0);  // 0: the functor takes no Views
     if constexpr (places == 0)
       look_at<of_range>(std::make_index_sequence<of_arguments>());
     else
@@ -238,7 +241,7 @@ template <class Body>
 inline constexpr bool is_bound_late_v =
     requires(Body& body, Label const& label) { body.bind(label); };
 
-/// Fails on the host where there is no value: on a device that would be a failure of the device.
+/// Fails on the host if there is no value: on a device that would be a failure of the device.
 template <class... Sources>
 struct AwaitValues {
   static constexpr BodyTraits traits{.pattern = "value"};
@@ -248,7 +251,7 @@ struct AwaitValues {
   }
 };
 
-/// `make()` makes a body; this makes it one with arguments that are bound late.
+/// Makes a body by `make()`, with arguments that are bound late.
 template <class Make, class... Sources>
 auto make_with_late(Make& make, std::tuple<Sources...> const& sources) {
   return WithLate<decltype(make()), Sources...>{make(), sources};
@@ -258,7 +261,7 @@ AwaitValues<Sources...> make_await(std::tuple<Sources...> const& sources) {
   return {sources};
 }
 
-/// The results of those annotations that are values.
+/// Returns the results of those annotations that are values.
 template <class... Annotations>
 auto futures_in(std::tuple<Annotations...> const& annotations) {
   auto const result_in = []<class A>(A const& annotation) {

@@ -9,15 +9,16 @@
 #include <concepts>
 #include <string>
 
-/// Calls of Kokkos' functions with what is Trellis'. A function of Trellis that is called by its
-/// bare name also finds Kokkos' function of that name, as its arguments are Kokkos'; then Trellis'
-/// function is the one that is called. A call that names Kokkos says what it should name.
+/// This header handles calls of Kokkos' functions with Trellis types. An unqualified call of a
+/// Trellis function also finds Kokkos' function of that name, as some arguments are Kokkos types;
+/// then Trellis' function is chosen. A call qualified with Kokkos gives an error that names the
+/// right function.
 namespace trellis::Impl {
 
 template <class...>
 inline constexpr bool never = false;
 
-/// A policy is converted to this, so that Trellis' own functions are the better match.
+/// A policy is converted to this, so that Trellis' own functions match better.
 struct PolicyInKokkos {
   template <class Base, class... Annotations>
   PolicyInKokkos(ResourcePolicy<Base, Annotations...> const&) {}
@@ -27,14 +28,14 @@ struct TextInKokkos {
   template <std::convertible_to<std::string> Text>
   TextInKokkos(Text const&) {}
 };
-/// What stands before the Views of a copy is converted to this.
+/// The target of a copy, which stands before its Views, is converted to this.
 struct TargetInKokkos : PolicyInKokkos {
   using PolicyInKokkos::PolicyInKokkos;
   template <AnyTarget T>
   TargetInKokkos(T&);
 };
 
-/// Kokkos asks of a graph, too, which memory it can access, before it finds that it is no space.
+/// Kokkos asks which memory a graph can access before it finds that the graph is no space.
 struct NoSpace {
   static constexpr bool accessible = false;
   static constexpr bool assignable = false;

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <type_traits>
 
-/// The value type of a reduction or scan, read off the functor's call operator.
+/// This header finds the value type of a reduction or scan from the functor's call operator.
 namespace trellis::Impl {
 
 template <class Member, std::size_t from_end>
@@ -27,12 +27,12 @@ struct ArgumentFromEnd<R (C::*)(A...) const, from_end> {
 template <class R, class C, class... A, std::size_t from_end>
 struct ArgumentFromEnd<R (C::*)(A...) const noexcept, from_end>
     : ArgumentFromEnd<R (C::*)(A...) const, from_end> {};
-/// Not const.
+/// This is for a call operator that is not const.
 template <class R, class C, class... A, std::size_t from_end>
 struct ArgumentFromEnd<R (C::*)(A...), from_end> : ArgumentFromEnd<R (C::*)(A...) const, from_end> {
 };
 
-/// Void when the call operator does not tell.
+/// Returns the value type; void if the call operator does not tell.
 template <class F, std::size_t from_end>
 consteval auto value_type_of() {
   if constexpr (requires { typename F::value_type; })

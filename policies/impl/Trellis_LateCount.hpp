@@ -13,12 +13,12 @@
 #include <type_traits>
 #include <utility>
 
-/// Numbers of indices, and extents, that are known when a task is launched.
+/// This header has numbers of indices, and extents, that are known when a task is launched.
 namespace trellis::Impl {
 
 /// A range `[0, n)` whose execution space is not fixed yet.
 struct Count {
-  /// What stands for this number and all larger ones, which no range can have.
+  /// Stands for this number and all larger ones, which no range can have.
   static constexpr std::int64_t too_large = std::numeric_limits<std::int64_t>::max();
   std::int64_t n;
   template <std::integral T>
@@ -29,16 +29,16 @@ struct Count {
   }
 };
 
-/// Where such a number comes from.
+/// The source of such a number.
 ///
-/// `resolve()` is called on the host when the task is launched, which is after the tasks, and in
-/// order with the accesses, that `annotations()` names; what it throws is the failure of the task.
-/// It may be called again: in each round of a plan, and, on a device, in a task before this one
-/// that waits on the host for the tasks among the annotations (`after(...)`). `annotations()` is a
-/// `std::tuple`, and none of them becomes an argument of the functor.
+/// `resolve()` is called on the host when the task is launched. The task comes after the tasks that
+/// `annotations()` names, and is ordered by their accesses. What `resolve()` throws is the failure
+/// of the task. It may be called again: in each round of a plan and, on a device, in an earlier
+/// task that waits on the host for the tasks among the annotations (`after(...)`). `annotations()`
+/// is a `std::tuple`, and none of them becomes an argument of the functor.
 ///
-/// `ends_without_user`: destroying it runs no code of the user's, see TaskOps::End. A source whose
-/// number is the same in each replay of a recorded pass of a model says `stays_in_a_pass`.
+/// `ends_without_user`: destroying it runs no user code, see TaskOps::End. A source whose number is
+/// the same in each replay of a recorded pass of a model has `stays_in_a_pass`.
 template <class S>
 concept CountSource = std::copy_constructible<S> && requires(S const& source) {
   { source.resolve() } -> std::same_as<std::int64_t>;
@@ -46,7 +46,8 @@ concept CountSource = std::copy_constructible<S> && requires(S const& source) {
   { S::ends_without_user } -> std::convertible_to<bool>;
 };
 
-/// A range `[0, n)` as Count is, whose n comes from the source. Also an extent of an allocation.
+/// A range `[0, n)` like Count, whose n comes from the source. It is also an extent of an
+/// allocation.
 template <CountSource Source>
 struct LateCount {
   Source source;
@@ -56,7 +57,7 @@ inline constexpr bool is_late_count_v = false;
 template <class Source>
 inline constexpr bool is_late_count_v<LateCount<Source>> = true;
 
-/// The value of a future.
+/// A source that is the value of a future.
 template <std::integral T>
 struct FutureCount {
   static constexpr bool ends_without_user = true;
@@ -71,7 +72,8 @@ LateCount<FutureCount<T>> late_count(Future<T> const& future) {
   return {{FutureDoor::handle(future), FutureDoor::result(future)}};
 }
 
-/// What a base brings: sources of its places, and annotations. Nothing, if it is there already.
+/// Return what a base adds: sources of its places, and annotations. A range that is already known
+/// adds nothing.
 template <class Base>
 std::tuple<> sources_of_base(Base const&) {
   return {};

@@ -13,10 +13,11 @@
 #include <iterator>
 #include <vector>
 
-/// Places for Views that get their memory when the task is launched, see Trellis_KnownValue.hpp.
+/// This header has places for Views that get their memory when the task is launched, see
+/// Trellis_KnownValue.hpp.
 namespace trellis::Impl {
 
-/// The type in which a functor takes a View with this annotation.
+/// Gives the type in which a functor takes a View with this annotation.
 template <class How, class V>
 struct LateArgumentAs {
   using type = V;
@@ -37,7 +38,7 @@ class LatePlace {
   V m_view;
 };
 
-/// The same for a range of resources, whose number is known at run time.
+/// A place for a range of resources, whose number is known at run time.
 template <class V>
 class LateListPlace {
  public:
@@ -62,7 +63,7 @@ struct LateListSource {
     return view_list<V>(ViewsOf<std::vector<V>>{views});
   }
 };
-/// `Traits`: of the resources that the range has.
+/// Makes the source for a range. `Traits` are the ResourceTraits of its elements.
 template <class Traits, class V, class Range, class How>
 auto make_list_source(Range const& range, How const& how, Target const& target) {
   using Source = decltype(Traits::late(*std::begin(range), how, target));

@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <type_traits>
 
-/// Results of reductions and scans in resources that have no memory before the task is launched.
-/// The body has a place for the View in its `results`, which is filled as those among its arguments
-/// are, see Trellis_KnownValue.hpp.
+/// This header puts results of reductions and scans into resources that have no memory before the
+/// task is launched. The body has a place for the View in its `results`. It is filled like the
+/// places among its arguments, see Trellis_KnownValue.hpp.
 namespace trellis::Impl {
 
 template <class R>
@@ -28,7 +28,7 @@ concept LateResult = requires {
   requires Kokkos::is_view_v<typename LatePlaceOf<R>::seen_type>;
 };
 
-/// What a resource is reduced into by a reducer; see `reduced`.
+/// A resource that a reducer reduces into; see `reduced`.
 template <class Reducer, LateResult R>
 struct ReducedTo {
   R resource;
@@ -40,13 +40,14 @@ inline constexpr bool is_reduced_to_v<ReducedTo<Reducer, R>> = true;
 template <class R>
 inline constexpr bool is_late_result_v = LateResult<R> || is_reduced_to_v<R>;
 
-/// Its place in a body.
+/// The place of such a resource in a body.
 template <class Reducer, class Place>
 struct ReducedPlace : Place {
   using reducer_type = Reducer;
 };
 
-/// What a body keeps of a result: a View, a reducer or what goes into the Future as they are.
+/// Gives what a body keeps of a result. It keeps a View, a reducer, or what goes into the Future as
+/// it is.
 template <class R>
 struct StoredResult {
   using type = R;
@@ -65,8 +66,8 @@ struct StoredResult<ReducedTo<Reducer, R>> {
 template <class R>
 using StoredResultOf = typename StoredResult<R>::type;
 
-/// What Kokkos gets of what a body has stored. Where the View is in the memory of `Space`, Kokkos
-/// sees that it is, so that it does not wait for a result on a device.
+/// Returns what Kokkos gets for a stored result. If the View is in the memory of `Space`, its type
+/// shows that, so that Kokkos does not wait for a result on a device.
 template <class Space, class R>
 decltype(auto) kokkos_result(R const& stored) {
   if constexpr (!is_late_place_v<R>) {

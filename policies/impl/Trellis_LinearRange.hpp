@@ -13,8 +13,8 @@
 
 namespace trellis::Impl {
 
-/// The indices of a policy as a row of numbers, in the order of a loop over them. `Place`: where
-/// they are, which is all that a kernel needs of the policy.
+/// Numbers the indices of a policy in the order of a loop over them. `Place` says where they are,
+/// which is all that a kernel needs of the policy.
 template <class Traits, class Policy = typename Traits::policy_type>
 struct LinearRange {
   static constexpr bool exists = false;
@@ -71,7 +71,7 @@ struct LinearRange<Traits, Kokkos::MDRangePolicy<P...>> {
       auto const extent =
           static_cast<std::int64_t>(range.upper[d]) - static_cast<std::int64_t>(range.lower[d]);
       if (extent <= 0) return 0;
-      // What is too large for one launch need not be exact.
+      // A number that is too large for one launch need not be exact.
       if (all > std::numeric_limits<int>::max() / extent) return std::numeric_limits<int>::max();
       all *= extent;
     }

@@ -18,20 +18,20 @@
 #include <utility>
 #include <vector>
 
-/// The types of a call end here.
+/// The types of a call do not go beyond this header.
 namespace trellis::Impl {
 
-/// What the engine, and a model, need to know of a body's type.
+/// Tells the engine and a model what they need to know of a body's type.
 struct BodyForm {
   TaskOps const* ops;
   std::size_t size;
   std::size_t alignment;
   LateOps const* late;  ///< null if nothing is bound late
-  bool has_result;      ///< it has a Future with a value
+  bool has_result;      ///< the task has a Future with a value
 };
 
-/// A task while it is submitted. It takes each annotation by itself, so the compiler makes one small
-/// function for each kind of annotation, whatever lists of them a program has.
+/// A task while it is submitted. It takes each annotation by itself. So the compiler makes one
+/// small function for each kind of annotation, not for each list of annotations.
 class NewTask {
  public:
   /// `construct(storage)` moves the body in.
@@ -62,7 +62,7 @@ class NewTask {
   }
   void take(ListAccess const& access) { take(*access.list); }
 
-  void take(Property const&) {}  // what the types alone heed
+  void take(Property const&) {}  // only the types matter
   void take(priority const& given) { spec.priority = given.value; }
   void take(threads const& given) { m_threads = &given; }
   void take(MainThread const& given) { spec.main_thread = given.is_bound; }
@@ -81,9 +81,9 @@ class NewTask {
 
   template <class A>
     requires(!is_annotation_v<A>)
-  void take(A const&) {}  // the policy has said what is wrong
+  void take(A const&) {}  // the policy has reported the error
 
-  /// Hands the task to the engine, or to a model, with all that has been taken. It is called once.
+  /// Passes the task with all annotations taken to the engine, or to a model. It is called once.
   TaskHandle send();
 
   TaskSpec spec;
@@ -95,17 +95,17 @@ class NewTask {
   BodyForm const& m_form;
   Target const& m_target;
   Requests m_requests;
-  AccessList const* m_list = nullptr;  ///< the first one: alone, it has all accesses already
+  AccessList const* m_list = nullptr;  ///< first list; alone, it has all accesses
   SmallVector<TaskHandle, 4> m_before;
   std::vector<TagPtr> m_tags;
   TaskNumber const* m_number = nullptr;
-  threads const* m_threads = nullptr;  ///< null: those of a worker
+  threads const* m_threads = nullptr;  ///< null: the threads of a worker
   bool m_names_numbers = false;
 };
 
-/// What the handles of tasks of the target's graph have in common.
+/// Returns a handle with what the handles of tasks of the target's graph have in common.
 [[nodiscard]] TaskHandle graph_of(Target const& target);
-/// How many threads a task of the graph that the target names has: those of a worker, or what it
+/// Returns how many threads a task of the target's graph has: those of a worker, or as many as it
 /// asks for.
 [[nodiscard]] int threads_of(Target const& target);
 [[nodiscard]] int threads_of(Target const& target, threads const& asked);

@@ -14,10 +14,11 @@
 #include <utility>
 #include <vector>
 
-/// From annotations of resources that `ResourceTraits` explains to those of pieces.
+/// This header turns annotations of resources that specialise `ResourceTraits` into annotations of
+/// pieces.
 namespace trellis::Impl {
 
-/// What `ResourceTraits` says, as a tuple of annotations.
+/// Returns what `ResourceTraits` says, as a tuple of annotations.
 template <class Space, class T, class How>
 auto accesses_of(T const& resource, How const& how) {
   using Traits = ResourceTraits<T>;
@@ -33,7 +34,7 @@ auto accesses_of(T const& resource, How const& how) {
   } else {
     static_assert(is_access_v<Said>,
                   "Trellis: ResourceTraits<T>::accesses returns an access, a tuple of accesses or "
-                  "an AccessList");  // a space had to be known for that
+                  "an AccessList");  // accesses that depend on a space
     return std::tuple<Said>(ask());
   }
 }
@@ -45,7 +46,7 @@ inline constexpr bool has_hooks_v = requires(T const& resource, How const& how) 
   ResourceTraits<T>::prepare(resource, how, On<Space>(), target);
 };
 
-/// What happens to resources that do something when they are used.
+/// Says how to treat resources that do something when they are used.
 enum class Hooks {
   call,    ///< a task is being submitted
   refuse,  ///< for a list, which belongs to no task
@@ -58,12 +59,12 @@ template <class Space, Hooks hooks>
 class Opening {
  public:
   explicit Opening(Target const* target = nullptr) : m_target(target) {}
-  /// `f(annotation...)` returns a value.
+  /// Calls `f(annotation...)`, which returns a value.
   template <class F, class... Annotations>
   decltype(auto) open(F&& f, Annotations&... annotations) {
     return next(f, std::tuple<>(), annotations...);
   }
-  /// The task has been submitted.
+  /// Called when the task has been submitted.
   void submitted() const {
     for (auto const& each : m_submitted) each();
   }
@@ -88,7 +89,7 @@ class Opening {
       auto pieces = pieces_of(resource, how);
       return std::apply(
           [&](auto&... piece) -> decltype(auto) {
-            // Whatever the traits say, `none` is none of them.
+            // With mode `none` a task gets no access, whatever the traits say.
             if constexpr (std::is_same_v<How, ModeConstant<Mode::none>>)
               return with(f, done, std::tuple(without_mode(piece)...), rest...);
             else
@@ -96,7 +97,7 @@ class Opening {
           },
           pieces);
     } else {
-      // A range: as many as there are.
+      // A range has as many pieces as its elements say at run time.
       AccessList all;
       add_elements(all, resource, how);
       return next(f, done, all, rest...);
@@ -160,8 +161,8 @@ class Opening {
   std::vector<std::function<void()>> m_submitted;
 };
 
-/// What a functor gets for an open resource: what `ResourceTraits` says, or the Views of its
-/// pieces. By value, as a tuple.
+/// Gives what a functor gets for an open resource: what `ResourceTraits` says, or the Views of its
+/// pieces. It is a tuple of values.
 template <class Space>
 struct OpenArguments {
   template <class T, class How>
@@ -176,7 +177,7 @@ struct OpenArguments {
       if constexpr (requires { Leaf::list_argument(how); })
         return std::tuple(Leaf::list_argument(how));
       else
-        return std::tuple<>();  // as many as there are
+        return std::tuple<>();  // their number is not known
     } else if constexpr (requires { Traits::argument(resource, how, On<Space>()); }) {
       return std::tuple<std::decay_t<decltype(Traits::argument(resource, how, On<Space>()))>>(
           Traits::argument(resource, how, On<Space>()));
@@ -208,15 +209,15 @@ struct ArgumentsFor<OpenAccess<How, Held>, Space> {
   using types = decltype(get(std::declval<OpenAccess<How, Held> const&>()));
 };
 
-/// Does it bring arguments that are bound late? (Nothing but a value does, and open resources that
-/// say so.)
+/// True if the annotation adds arguments that are bound late. (Only values do, and open resources
+/// that say so.)
 template <class A, class Space>
 inline constexpr bool has_late_arguments_v = is_value_v<A>;
 template <class How, class Held, class Space>
 inline constexpr bool has_late_arguments_v<OpenAccess<How, Held>, Space> =
     count_places<typename ArgumentsFor<OpenAccess<How, Held>, Space>::types>() > 0;
 
-/// What these are filled from, in the order of OpenArguments.
+/// Gives the sources of these arguments, in the order of OpenArguments.
 template <class Space>
 struct LateSources {
   template <class T, class How>

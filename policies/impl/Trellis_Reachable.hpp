@@ -12,12 +12,12 @@
 
 #include <type_traits>
 
-/// Every View that a task accesses must be reachable from where the task runs.
+/// This header checks that each View that a task accesses is reachable from where the task runs.
 namespace trellis::Impl {
 
-/// A check has a function `holds()`, which says what is wrong, and whether nothing is. The sentences
-/// do not stand in the class itself: Clang asks a class nothing more in which one has been said, and
-/// compiles both branches of the `if constexpr` that asks.
+/// A check has a function `holds()`, which returns true or reports an error by a static_assert. The
+/// static_asserts are not in the class itself: once one has failed there, Clang does not evaluate
+/// the class any more, and compiles both branches of the `if constexpr` that uses it.
 template <class... Each>
 struct AllHold {
   static constexpr bool holds() { return (Each::holds() && ...); }
@@ -34,16 +34,16 @@ struct IsReachable<Space, HostMemory> : CanTouch<Space, Kokkos::HostSpace> {};
 template <class Space, class... Held>
 struct IsReachable<Space, Group<Held...>>
     : std::bool_constant<(IsReachable<Space, std::remove_cvref_t<Held>>::value && ...)> {};
-/// Of a resource of one memory space that is no View.
+/// This is for a resource that is no View but names a memory space.
 template <class Space, OpenResource R>
   requires requires { typename ResourceTraits<R>::memory_space; }
 struct IsReachable<Space, R> : CanTouch<Space, typename ResourceTraits<R>::memory_space> {};
 template <class Space, ResourceRange R>
 struct IsReachable<Space, R> : IsReachable<Space, typename LeafOf<R>::type> {};
 
-/// What an annotation names. (Lists tell when the task is submitted; resources that
-/// `ResourceTraits` explains, when they have been replaced by what they stand for, unless they name
-/// a memory space.)
+/// True if the resources of an annotation are reachable. (Lists are checked when the task is
+/// submitted. Open resources that name no memory space are checked when their pieces have replaced
+/// them.)
 template <class Space, class A>
 inline constexpr bool reaches_open_v = true;
 template <class Space, class How, class Held>
@@ -67,7 +67,7 @@ consteval bool reaches_values() {
     return true;
 }
 
-/// A simulated device's tasks run on a host space, which their policy names.
+/// Tasks of a simulated device run on a host space, which their policy must name.
 template <class Space>
 struct BaseNamesAHost {
   static constexpr bool holds() {
@@ -102,7 +102,7 @@ consteval bool is_asynchronous() {
   else
     return DeviceSpace<Space> || is_foreign_v<Space>;
 }
-/// The space of `fusable_on<...>`, if that has devices and the task has none; else void.
+/// Gives the space of `fusable_on<...>`, if that has devices and the task has none; else void.
 template <class RunsOn, class... Annotations>
 struct DeploysTo {
   using type = void;
@@ -115,7 +115,7 @@ struct DeploysTo<RunsOn, FusableOn<Space>, Rest...> {
 template <class RunsOn, class First, class... Rest>
 struct DeploysTo<RunsOn, First, Rest...> : DeploysTo<RunsOn, Rest...> {};
 
-/// The same for the space that batches may go to; void: none.
+/// Checks the same for the space that batches may go to; void means none.
 template <class Space, class... Annotations>
 struct MustReachAsWell {
   static constexpr bool reaches =

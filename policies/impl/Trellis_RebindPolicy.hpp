@@ -18,29 +18,29 @@
 #include <type_traits>
 #include <utility>
 
-/// What a task keeps of its policy, the same policy on a worker's instance, and what a functor is
-/// called with.
+/// This header says what a task keeps of its policy, makes the same policy on a worker's instance,
+/// and says what a functor is called with.
 namespace trellis::Impl {
 
 [[noreturn]] void refuse_base(Label const& label, std::string const& why);
 [[noreturn]] void refuse_range(Label const& label, std::int64_t n);
-/// The graph has been given workers of fewer threads since the task was made. Kokkos would end the
-/// program.
+/// Throws if the graph has got workers with fewer threads since the task was made. Kokkos would end
+/// the program.
 [[noreturn]] void refuse_team_on_worker(int size, int threads);
-/// Kokkos would end the program, on the worker.
+/// Throws at the call; Kokkos would end the program, on the worker.
 [[noreturn]] void refuse_team(Label const& label, int size, int threads);
 template <class Index>
 void require_range(Label const& label, std::int64_t n) {
   constexpr auto too_large = static_cast<std::uint64_t>(Count::too_large);
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
-  // A negative number is one of the largest of these.
+  // As an unsigned number, a negative one is among the largest.
   if (static_cast<std::uint64_t>(n) > (most < too_large ? most : too_large - 1))
     refuse_range(label, n);
 }
 
 /// A bound of a range that has been checked when its task was submitted. Kokkos checks each bound
-/// that the index type converts to, and 4.5 makes up the text of the message, with its allocations,
-/// before it knows whether there is anything to say.
+/// that is of another type than the index type. Kokkos 4.5 makes the text of its message, with
+/// allocations, before it knows whether there is an error.
 template <class Index>
 struct CheckedBound {
   Index value;
@@ -53,8 +53,8 @@ Policy range_of(typename Policy::execution_space const& instance, typename Polic
   return {instance, Bound{begin}, Bound{end}, chunk_size...};
 }
 
-/// What a policy asks for besides its type: `prefer(policy, DesiredOccupancy(50))`. (What
-/// `require(policy, WorkItemProperty...)` asks for is in the type.)
+/// The request of a policy at run time: `prefer(policy, DesiredOccupancy(50))`. (The request of
+/// `require(policy, WorkItemProperty...)` is in the type.)
 struct NoOccupancy {
   template <class Policy>
   static NoOccupancy of(Policy const&) {
@@ -77,10 +77,13 @@ struct AskedOccupancy {
 template <class Policy>
 using OccupancyOf = std::conditional_t<asks_for_occupancy<Policy>, AskedOccupancy, NoOccupancy>;
 
-/// For a base policy and the space given with `on<...>` (or void): `execution_space`; `Range`, the
-/// policy without its instance (tasks of many threads should not share the count of the user's
-/// instance); `keep(base)`; `on(range, instance)`, the policy again; `index_count` arguments of
-/// type `index_type` that a functor takes (behind the work tag, if any).
+/// Has these members for a base policy and the space given with `on<...>` (or void):
+/// - `execution_space`;
+/// - `Range`, the policy without its instance (tasks of many threads should not share the reference
+///   count of the user's instance), and `keep(base)`, which makes it;
+/// - `on(range, instance)`, which makes the policy again;
+/// - `index_count` and `index_type`: the number and type of the index arguments of a functor (after
+///   the work tag, if any).
 template <class Base, class Space>
 struct PolicyTraits;
 
@@ -99,7 +102,7 @@ struct PolicyTraits<Count, Space> {
   }
 };
 
-/// A range whose number is put in when the task is launched, see Trellis_KnownValue.hpp.
+/// A range whose number is set when the task is launched, see Trellis_KnownValue.hpp.
 template <class Index>
 struct LateRange : Count {
   using is_late_place = void;
@@ -185,7 +188,7 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
                 {},
                 {},
                 OccupancyOf<policy_type>::of(base)};
-    for (int const level : {0, 1}) {  // what a team of no threads asks for is per team
+    for (int const level : {0, 1}) {  // the scratch of a team of no threads is that per team
       range.scratch_per_team[level] = static_cast<int>(base.scratch_size(level, 0));
       range.scratch_per_thread[level] =
           static_cast<int>(base.scratch_size(level, 1)) - range.scratch_per_team[level];

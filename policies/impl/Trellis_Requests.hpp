@@ -9,15 +9,15 @@
 
 namespace trellis::Impl {
 
-/// Memory on the stack for so many accesses, or a few more.
+/// Has memory on the stack for this many accesses, or a few more.
 template <std::size_t accesses>
 struct RequestRoom {
   static constexpr std::size_t size = (accesses + 3) / 4 * 4;
   alignas(AccessRequest) std::byte bytes[(size > 0 ? size : 1) * sizeof(AccessRequest)];
 };
 
-/// The accesses of a task for the length of a call: in the room that the call has for them, and in
-/// one allocation if they are more. Only ranges, groups and lists can bring more.
+/// Holds the accesses of a task during a call: in the room that the call has for them, or in one
+/// allocation if there are more. Only ranges, groups and lists can add more.
 class Requests {
  public:
   template <std::size_t accesses>
@@ -30,7 +30,7 @@ class Requests {
     if (m_has_grown) free();
   }
 
-  /// The place of the next one, which is made there: they are large.
+  /// Returns the place of the next access, which is made there, as accesses are large.
   [[nodiscard]] void* next() {
     if (m_count == m_room) reserve(2 * m_count + 8);
     return m_first + m_count++;

@@ -10,19 +10,19 @@
 
 namespace trellis::Impl {
 
-/// What several handles share.
+/// The state that several handles share.
 struct SharedState {
   std::atomic<long> uses{1};
 };
 
-/// Keeps a state as a View keeps its allocation: it lives as long as a copy that counts, and those
-/// that Kokkos makes for a kernel do not count. A functor may hold one; a device gets the address
-/// and no more.
+/// Keeps a state as a View keeps its allocation: the state lives as long as a copy that counts.
+/// Copies that Kokkos makes for a kernel do not count. A functor may hold a handle; a device gets
+/// only the address.
 template <class State>
 class SharedHandle {
  public:
   KOKKOS_DEFAULTED_FUNCTION SharedHandle() = default;
-  /// Takes over the one use that a new state has.
+  /// Takes over the single use that a new state has.
   explicit SharedHandle(State* state) : m_state(state), m_counts(state != nullptr) {}
   KOKKOS_FUNCTION SharedHandle(SharedHandle const& other) : m_state(other.m_state) {
     KOKKOS_IF_ON_HOST((m_counts = count();))

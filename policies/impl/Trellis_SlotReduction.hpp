@@ -12,11 +12,12 @@
 #include <type_traits>
 #include <utility>
 
-/// Reductions on devices into a ResultSlot. Kokkos waits for the device where a result
-/// is a variable, and where there are several results of any kind; here nobody does.
+/// This header reduces on devices into a ResultSlot. Kokkos waits for the device if a result is a
+/// variable, and if there are several results of any kind. Here no thread waits.
 namespace trellis::Impl {
 
-/// Several values next to each other. As plain as a device needs it: it is copied word by word.
+/// Several values next to each other. The type is as plain as a device needs it: it is copied word
+/// by word.
 template <class... T>
 struct Values {};
 template <class First, class... Rest>
@@ -39,7 +40,7 @@ KOKKOS_INLINE_FUNCTION auto const& value_at(Values<First, Rest...> const& values
     return value_at<k - 1>(values.rest);
 }
 
-/// How a reducer starts a value. It may leave that to the value, as Kokkos' concept says.
+/// Lets a reducer start a value. As Kokkos' concept says, the reducer may leave that to the value.
 template <class Reducer, class Value>
 KOKKOS_INLINE_FUNCTION void start_value(Reducer const& reducer, Value& value) {
   if constexpr (requires { reducer.init(value); })
@@ -48,7 +49,7 @@ KOKKOS_INLINE_FUNCTION void start_value(Reducer const& reducer, Value& value) {
     value = Value();
 }
 
-/// A reducer whose result is a value at hand.
+/// Returns a reducer whose result is `value`.
 template <class Reducer>
 Reducer reducer_into(typename Reducer::value_type& value) {
   if constexpr (std::is_constructible_v<Reducer, typename Reducer::value_type&>)
@@ -61,8 +62,8 @@ inline constexpr bool is_made_into =
     std::is_constructible_v<Reducer, typename Reducer::value_type&> ||
     std::is_constructible_v<Reducer, typename Reducer::result_view_type>;
 
-/// A reducer of one value that says no more of its result than where in `MemorySpace` it goes.
-/// `Reducer` does the rest, wherever its own result would be.
+/// A reducer of one value whose result goes to a place in `MemorySpace`. `Reducer` does the rest,
+/// wherever its own result would be.
 template <class Reducer, class MemorySpace>
 class SlotReducer {
  public:
@@ -91,8 +92,8 @@ class SlotReducer {
   result_view_type m_view;
 };
 
-/// The same for several values, each with its reducer. As in Kokkos, nothing is done to them in the
-/// end.
+/// A reducer of several values, each with its own reducer. As in Kokkos, no `final` is applied to
+/// them.
 template <class MemorySpace, class... Reducers>
 class SlotReducers {
  public:
@@ -129,7 +130,7 @@ class SlotReducers {
   result_view_type m_view;
 };
 
-/// Calls `functor(indices..., values...)` where Kokkos calls it with all values as one.
+/// Calls `functor(indices..., values...)` when Kokkos passes all values as one.
 template <class Functor, class... T>
 struct SpreadFunctor {
   using value_type = Values<T...>;
@@ -156,7 +157,7 @@ struct SpreadFunctor {
   }
 };
 
-/// The kernel that takes values from the slot to the Views they belong in. Void: a value for the
+/// The kernel that copies values from the slot to their Views. Void stands for a value for the
 /// Future.
 template <class AllValues, class... Views>
 struct Distribute {

@@ -29,11 +29,11 @@
 #include <type_traits>
 #include <utility>
 
-/// The one way from the typed fronts into the engine.
+/// All typed fronts submit to the engine through this header.
 namespace trellis::Impl {
 
-/// What the user has handed over, without the Views that were bound to it. It lies first in what is
-/// bound.
+/// Gives the user's functor, without the Views that were bound to it. It is the first member of the
+/// bound functor.
 template <class F>
 struct HeldFunctor {
   using type = F;
@@ -45,16 +45,16 @@ struct HeldFunctor<F> {
   using type = std::remove_cvref_t<decltype(std::declval<F const&>().held())>;
   static constexpr bool is_bound = true;
 };
-/// A callable and what follows it in a body.
+/// A callable and the Views that follow it in a body.
 template <class Callable, class Views>
 struct CallWithViews {
   Callable callable;
   Views views;
 };
-/// Bytes of what has captured something; 0 of what cannot have.
+/// The size of a functor that has captured something; 0 if it cannot have.
 template <class F>
 inline constexpr int captured_by = std::is_empty_v<F> ? 0 : static_cast<int>(sizeof(F));
-/// A lambda that captures something cannot be assigned to.
+/// True if it may be a lambda that captures something, as such a lambda cannot be assigned to.
 template <class F>
 inline constexpr bool is_closure_v = !std::is_empty_v<F> && !std::is_copy_assignable_v<F>;
 
@@ -96,7 +96,7 @@ struct OpsOf {
       using Held = HeldFunctor<decltype(Body::functor)>;
       made.copy = &copy;
       made.size = sizeof(Body);
-      // Who asks for a result may look at what the functor held.
+      // A program that gets the result may look at what the functor held.
       made.may_be_kept = !std::is_trivially_destructible_v<Body> && !has_result;
       made.captured = captured_by<typename Held::type>;
       made.takes_views = Held::is_bound;
@@ -104,7 +104,7 @@ struct OpsOf {
     } else if constexpr (traits.has_callable) {
       using Callable = decltype(Body::callable);
       using Views = decltype(Body::views);
-      if constexpr (!std::is_empty_v<Callable>)  // with the Views that it is called with
+      if constexpr (!std::is_empty_v<Callable>)  // the Views that it is called with are included
         made.captured = static_cast<int>(sizeof(CallWithViews<Callable, Views>));
       else
         made.captured = 0;
@@ -123,7 +123,7 @@ struct OpsOf {
   static constexpr TaskOps ops = make_ops();
 };
 
-/// The halves of a body that is bound late; see OpsOf.
+/// Gives the two halves of a body that is bound late; see OpsOf.
 template <class Body, class Space, class RunsOn>
 struct LateOpsOf {
   using Plain = typename Body::plain_body;
@@ -156,7 +156,7 @@ class ToolsRegion {
   }
 
  private:
-  /// Before 5.2 it takes Kokkos longer to say whether there is a tool than to tell it something.
+  /// Before 5.2 Kokkos needs longer to say whether there is a tool than to report to it.
   static bool may_listen() {
     return KOKKOS_VERSION < 50200 || Kokkos::Profiling::profileLibraryLoaded();
   }
@@ -165,14 +165,14 @@ class ToolsRegion {
 
 template <class A>
 inline constexpr bool is_task_number_v = std::is_same_v<std::remove_cvref_t<A>, number>;
-/// A list of accesses knows when it is submitted whether its Views can be reached.
+/// Checks a list of accesses: it is known at the submission whether its Views can be reached.
 template <class Space, class A>
 void require_accessible(Label const& label, A const& annotation) {
   if constexpr (is_list_v<A>) AccessListDoor::require_accessible<Space>(list_of(annotation), label);
 }
 
-/// The same policy; of several tasks that one call submits only the one whose future is returned
-/// `has_it`, the number.
+/// Returns the same policy, with the task number only if `has_it`. If one call submits several
+/// tasks, the one whose future is returned has the number.
 template <class Base, class... Annotations>
 decltype(auto) with_number_if(bool has_it, ResourcePolicy<Base, Annotations...> const& policy) {
   if constexpr ((is_task_number_v<Annotations> || ...)) {
@@ -196,8 +196,8 @@ decltype(auto) with_number_if(bool has_it, ResourcePolicy<Base, Annotations...> 
   }
 }
 
-/// The operations of a task that may run as one with others. `Deploys`: the space to whose devices
-/// batches may go; void: none.
+/// The operations of a task that may be fused with others. `Deploys` is the space to whose devices
+/// batches may go; void means none.
 template <class Body, class Space, class RunsOn, class Deploys>
 struct FusableOpsOf {
   static constexpr TaskOps make_ops() {
@@ -212,14 +212,14 @@ struct FusableOpsOf {
   static constexpr TaskOps ops = make_ops();
 };
 
-/// Of a fusable task that may be launched on a device as one with others.
+/// The body of a fusable task, which may be launched on a device as one with others.
 template <class Made, bool is_on_device>
 using BodyAs = std::conditional_t<is_on_device, FusableBody<Made>, Made>;
 
 template <class A>
 inline constexpr bool is_device_v = std::is_same_v<std::remove_cvref_t<A>, device>;
 
-/// The device, and the stream if the user gave one with the base policy.
+/// Chooses the device, and the stream if the user gave one with the base policy.
 template <class Space, class Base, class... Annotations>
 void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& policy) {
   if constexpr ((is_device_v<Annotations> || ...))
@@ -237,13 +237,13 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
   }
 }
 
-/// What a body of this type is to the engine. `Ops`: OpsOf or FusableOpsOf.
+/// Describes a body of this type to the engine. `Ops` is OpsOf or FusableOpsOf.
 template <class Body, class Ops, class Space, class RunsOn>
 inline constexpr BodyForm body_form{&Ops::ops, sizeof(Body), alignof(Body),
                                     late_ops<Body, Space, RunsOn>(), has_result_v<Body>};
 
-/// With all annotations as they are in the end: no open resource is among them. `has_opened`:
-/// whether there were any, so that what they stand for has to be checked.
+/// Submits with the final annotations, which have no open resource. `has_opened` says whether there
+/// were any, so that their pieces must be checked.
 template <class Reached, class Deploys, bool is_checked, bool has_opened, class... Annotations>
 TaskHandle submit_annotated(NewTask& task, Annotations const&... annotations) {
   if constexpr (is_checked) {
@@ -258,8 +258,8 @@ TaskHandle submit_annotated(NewTask& task, Annotations const&... annotations) {
   return task.send();
 }
 
-/// With the annotations of the policy, and those that come from elsewhere. (It knows nothing of the
-/// body, so it is compiled once for each list of annotations.)
+/// Submits with the annotations of the policy, and those that come from elsewhere. (It knows
+/// nothing of the body, so it is compiled once for each list of annotations.)
 template <class Reached, class Deploys, bool is_checked, bool has_open, class... Annotations,
           class... More>
 TaskHandle submit_with(Target const& target, NewTask& task,
@@ -283,7 +283,8 @@ TaskHandle submit_with(Target const& target, NewTask& task,
       annotations);
 }
 
-/// As submit_made, for a body without arguments that are bound late, or with the sources of these.
+/// Submits like submit_made, for a body without arguments that are bound late, or with the sources
+/// of these.
 template <class Space, class Base, class... Annotations, class Make, class... More>
 TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
                        Make&& make, SpaceAdapter* home, More const&... more) {
@@ -334,9 +335,10 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
                                                              policy.annotations(), more...);
 }
 
-/// `Space`: whose instance the body is given, void for a host task; it runs there, or where
-/// `on<...>` says. `make()`: the body, which is made where it stays. `home`: where its data is, if
-/// that matters. `more`: annotations that come from elsewhere, as the accesses of results.
+/// Submits a task. The body gets an instance of `Space` (void for a host task), and runs there or
+/// where `on<...>` says. `make()` makes the body in its final place. `home` is where its data is,
+/// if that matters. `more` are annotations that come from elsewhere, such as the accesses of
+/// results.
 template <class Space, class Base, class... Annotations, class Make, class... More>
 TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
                        Make&& make, SpaceAdapter* home, More const&... more) {
@@ -357,7 +359,8 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
       if constexpr (!std::is_void_v<Space> &&
                     ((is_value_v<Annotations> || ...) || (waits_for_tasks_v<OfBase> || ...))) {
         if (space_adapter<typename PlaceOf<Space, Annotations...>::runs_on>().device() != nullptr) {
-          // A device launches ahead: its tasks must not be launched before the host has the values.
+          // Tasks on a device are launched ahead, but this one must not be launched before the host
+          // has the values.
           auto const awaited_sources =
               std::tuple_cat(sources_of_base(policy.base()), futures_in(policy.annotations()));
           auto const make_wait = [&] { return make_await(awaited_sources); };
@@ -380,7 +383,7 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
   }
 }
 
-/// The same for a body that is there.
+/// Submits a task with an existing body.
 template <class Space, class Policy, class Body, class... More>
 TaskHandle submit(Label&& label, Policy const& policy, Body&& body, More const&... more) {
   SpaceAdapter* home = nullptr;
@@ -389,7 +392,8 @@ TaskHandle submit(Label&& label, Policy const& policy, Body&& body, More const&.
   return submit_made<Space>(std::move(label), policy, make, home, more...);
 }
 
-/// Of each worker of the graph that the task goes to, or as many as it says.
+/// Returns how many threads the task has: those of a worker of its graph, or as many as it asks
+/// for.
 template <class Base, class... Annotations>
 int threads_of(ResourcePolicy<Base, Annotations...> const& policy) {
   if constexpr ((std::is_same_v<Annotations, threads> || ...))
@@ -403,7 +407,7 @@ struct IsTeamPolicy : std::false_type {};
 template <class... P>
 struct IsTeamPolicy<Kokkos::TeamPolicy<P...>> : std::true_type {};
 
-/// What the base says at the time of the call.
+/// Checks the base at the time of the call.
 template <class Traits, class Base, class... Annotations>
 void require_valid(Label const& label, ResourcePolicy<Base, Annotations...> const& policy) {
   [[maybe_unused]] Base const& base = policy.base();

@@ -17,36 +17,36 @@ namespace Impl {
 
 struct TaskSpec;
 
-/// The two halves of what a body does that has arguments which are bound late: who knows that they
-/// stay the same binds them once, and runs it as if they had been there from the beginning.
+/// The two halves of a body whose arguments are bound late. A caller that knows that the arguments
+/// stay the same binds them once, and then runs the body as if they had always been there.
 struct LateOps {
   void (*bind)(void* body, Label const& label);
   void (*run)(void* body, void* instance, Label const& label);
-  bool launches_only;  ///< of `run`, as in TaskOps
-  /// In each replay of a recorded pass of a model all that is bound is the same. Else it is to be
+  bool launches_only;  ///< about `run`, as in TaskOps
+  /// All that is bound is the same in each replay of a recorded pass of a model. If not, it must be
   /// bound each time.
   bool stays_in_a_pass = true;
 };
 
-/// Stands where a graph does, and keeps the tasks that are to be submitted there.
+/// Takes the place of a graph, and keeps the tasks that are to be submitted there.
 class TaskCollector {
  public:
-  /// What the task was to be submitted as. `has_result`: it has a Future with a value. `late`: null
-  /// if nothing is bound late.
+  /// Keeps a task. `has_result` says whether it has a Future with a value. `late` is null if
+  /// nothing is bound late.
   virtual TaskHandle collect(TaskSpec&& spec, bool has_result, LateOps const* late) = 0;
-  /// That the tasks are for.
+  /// Returns the graph that the tasks are for.
   [[nodiscard]] virtual TaskGraph& graph() const = 0;
 
  protected:
   ~TaskCollector() = default;
 };
 
-/// Where a task goes: to a graph, to the parts of a running task, to the graph of another task, or
-/// to what collects tasks for a graph. And where in the source that was said, which is the call
-/// site of a task without a label.
+/// Says where a task goes: to a graph, to the parts of a running task, to the graph of another
+/// task, or to a TaskCollector. It also has the source location, which is the call site of a task
+/// without a label.
 ///
-/// It does not matter whether the graph is const: with `[=]` it would be, and then the compiler is
-/// to say that a graph is not copied, and nothing else.
+/// The graph may be const. It is const in a lambda with `[=]`, and then the only error of the
+/// compiler must be that a graph cannot be copied.
 class Target {
  public:
   template <class T>

@@ -34,7 +34,7 @@
 #include <type_traits>
 #include <utility>
 
-/// From Views to what the engine compares: areas and resources.
+/// This header turns Views into what the engine compares: areas and resources.
 namespace trellis::Impl {
 
 inline Area area_of(Token const& token) {
@@ -47,7 +47,8 @@ inline Area area_of(HostMemory const& memory) {
   return memory.area();
 }
 
-/// Label and allocation. An unmanaged View belongs to whatever allocation its addresses are in.
+/// Tells the label and the allocation. An unmanaged View belongs to the allocation that has its
+/// addresses.
 template <class V>
 void describe_view(void const* subject, ResourceInfo& info) {
   V const& view = *static_cast<V const*>(subject);
@@ -71,8 +72,8 @@ bool view_may_have_label(void const* subject, std::string const& label) {
   if (record == nullptr) return true;
   if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace,
                                            typename V::memory_space>::accessible) {
-    // In a header of 128 bytes, cut off where it is very long. With its end, so that nobody has to
-    // look for that.
+    // The label is in a header of 128 bytes, cut off if it is very long. The comparison includes
+    // its terminating zero, so the length of the stored label is not needed.
     char const* const start = record->head()->label();
     return std::memcmp(start, label.c_str(), std::min<std::size_t>(label.size() + 1, 100)) == 0 ||
            *start == 0;
@@ -80,18 +81,18 @@ bool view_may_have_label(void const* subject, std::string const& label) {
     return record->get_label() == label;
   }
 }
-/// Kokkos lays a header before an allocation, with its label, which is filled up with zeros or cut
-/// off before the last byte. Where the host can write the header, its last bytes are ours: they
-/// hold a number that tells this allocation from those that have had, or will have, its address.
-/// A bit of the last byte, which a label leaves zero, says that the number is there; a label that
-/// reaches so far ends before it from then on. Kokkos only prints this copy of the label, in lists
-/// of records; it keeps the label itself elsewhere.
+/// Kokkos puts a header before an allocation, with its label, which is filled up with zeros or cut
+/// off before the last byte. If the host can write the header, Trellis uses its last bytes. They
+/// hold a number that distinguishes this allocation from earlier and later ones at the same
+/// address. A bit of the last byte, which a label leaves zero, says that the number is there. A
+/// label that reaches so far is cut off before it from then on. Kokkos only prints this copy of the
+/// label, in lists of records; it keeps the label itself elsewhere.
 ///
-/// Where the host cannot write the header, only the record that Kokkos keeps on the host, and its
+/// If the host cannot write the header, only the record that Kokkos keeps on the host, and its
 /// label, distinguish the allocation. See `Identity::by_record`.
 ///
-/// Memory order: the number says nothing of other memory, so all is relaxed. Of two threads that
-/// want to give one, the first wins.
+/// Memory order: the number says nothing about other memory, so all is relaxed. If two threads set
+/// a number, the first one wins.
 template <class Record>
 std::uint64_t identity_of_allocation(Record const& record, bool is_on_host) {
   constexpr std::size_t at = Record::maximum_label_length - sizeof(std::uint64_t);
@@ -128,8 +129,8 @@ template <class R>
 bool may_have_label(void const* subject, std::string const& label) {
   return static_cast<R const*>(subject)->label() == label;
 }
-/// Which bytes of a View its constructor leaves as they were. Through volatile accesses, as what
-/// was there before an object is nothing to the compiler.
+/// Finds the bytes of a View that its constructor leaves as they were. The accesses are volatile,
+/// as the compiler may ignore memory contents from before an object's lifetime.
 template <class V>
 std::array<bool, sizeof(V)> find_padding() {
   std::array<bool, sizeof(V)> padding{};
@@ -189,9 +190,9 @@ inline constexpr SubjectOps subject_ops<HostMemory>{
     &describe_memory, &may_have_label<HostMemory>, nullptr,
     [](void const*) { return Identity::of_program; }};
 
-/// A View whose type is of no interest any more: tasks with such accesses are of one type, whatever
-/// Views they have. It refers to the View, which must live until the task has been submitted, and
-/// is no argument of a functor.
+/// A View without its type: tasks with such accesses are of one type, whatever Views they have. It
+/// refers to the View, which must live until the task has been submitted. It is no argument of a
+/// functor.
 class ErasedView {
  public:
   template <class V>
@@ -206,7 +207,7 @@ class ErasedView {
   void const* m_view;
   SubjectOps const* m_ops;
 };
-/// The access of one piece.
+/// Returns the access of one piece.
 template <class R>
 AccessRequest request_of(R const& piece, Mode mode, StatePtr const* state) {
   return {area_of(piece), mode, &piece, &subject_ops<R>, state};
@@ -215,7 +216,7 @@ inline AccessRequest request_of(ErasedView const& view, Mode mode, StatePtr cons
   return view.request(mode, state);
 }
 
-/// The space given with `on<...>`, else void.
+/// Gives the space of `on<...>`, else void.
 template <class... Annotations>
 struct TargetSpace {
   using type = void;
@@ -227,8 +228,8 @@ struct TargetSpace<On<Space>, Rest...> {
 template <class First, class... Rest>
 struct TargetSpace<First, Rest...> : TargetSpace<Rest...> {};
 
-/// Where a body written for instances of `Space` (void: a host task) runs: there, or where
-/// `on<...>` says; and as which space it touches memory.
+/// Says where a body written for instances of `Space` (void: a host task) runs: there, or where
+/// `on<...>` says. It also says as which space the body touches memory.
 template <class Space, class... Annotations>
 struct PlaceOf {
   using space = Space;
@@ -248,7 +249,7 @@ void for_each_single(R const& resource, F&& f) {
   else
     f(resource);
 }
-/// How many there are.
+/// Returns their number.
 template <class R>
 std::size_t count_singles(R const& resource) {
   if constexpr (ResourceRange<R const> && SizedRange<R const>) {
@@ -261,7 +262,7 @@ std::size_t count_singles(R const& resource) {
   return count;
 }
 
-/// Adds the access of each piece that a resource stands for, in order.
+/// Adds an access for each piece that a resource stands for, in order.
 template <class R>
 void add_requests(Requests& to, R const& resource, Mode mode, StatePtr const* state) {
   if constexpr (IsGroup<R>::value) {
@@ -275,7 +276,7 @@ void add_requests(Requests& to, R const& resource, Mode mode, StatePtr const* st
     ::new (to.next()) AccessRequest(request_of(resource, mode, state));
   }
 }
-/// The same for what an annotation names. AccessList has overloads.
+/// Adds the accesses of an annotation. AccessList has overloads.
 template <Mode mode, class Held>
 void add_access(Requests& to, Access<mode, Held> const& access) {
   add_requests(to, access.resource, mode, nullptr);
@@ -286,8 +287,8 @@ void add_access(Requests& to, StateAccess<Held> const& access) {
                access.state != nullptr ? &access.state : nullptr);
 }
 
-/// Tuples of types, one behind the other. (Naming such a type costs nothing; std::tuple_cat makes
-/// all of it, for each list of annotations.)
+/// Joins tuples of types. (Naming such a type costs nothing; std::tuple_cat instantiates all of it,
+/// for each list of annotations.)
 template <class... Tuples>
 struct JoinTuples;
 template <>
@@ -307,7 +308,7 @@ namespace trellis {
 
 namespace Impl {
 
-/// The type in which a functor takes a View.
+/// Gives the type in which a functor takes a View.
 template <Mode mode, class V>
 struct ArgumentAs {
   static constexpr bool is_atomic = mode == Mode::atomic_add || mode == Mode::atomic_mul;
@@ -317,8 +318,8 @@ struct ArgumentAs {
                                   std::type_identity<V>>::type>;
 };
 
-/// Stands for an atomic View where it is asked whether a functor keeps its updates atomic: nothing
-/// but an atomic View can be made of it. Only its type is used.
+/// Stands for an atomic View in the check whether a functor keeps its updates atomic: it converts
+/// only to an atomic View. Only its type is used.
 template <class V>
 struct OnlyAtomic : V {
   template <class T>
@@ -346,7 +347,7 @@ void for_each_group(R const& range, F&& f) {
   else
     for (auto const& element : range) for_each_group(element, f);
 }
-/// The member at this place in a group, or in a group within it.
+/// Returns the member at this place in a group, or in a group within it.
 template <class R>
 R const& member_at(R const& resource) {
   return resource;
@@ -356,8 +357,8 @@ auto const& member_at(Group<Held...> const& group) {
   return member_at<rest...>(std::get<first>(group.members));
 }
 
-/// What a `view_list` is made from: the Views of a range or, of a range of groups, those of this
-/// member of each.
+/// The source of a `view_list`: the Views of a range or, for a range of groups, those of this
+/// member of each group.
 template <class R, std::size_t... member>
 struct ViewsOf {
   R const& range;
@@ -387,7 +388,7 @@ concept ViewRange = ResourceRange<R> && Kokkos::is_view_v<typename LeafOf<R>::ty
 template <class R>
 concept GroupRange = ResourceRange<R> && IsGroup<typename LeafOf<R>::type>::value;
 
-/// The lists that a functor takes for a member of the groups of a range, at this place in them.
+/// The lists that a functor takes for this member of the groups of a range.
 template <Mode mode, class R, class Leaf, std::size_t... member>
 struct MemberLists {
   using types = std::tuple<>;
@@ -419,8 +420,8 @@ struct MemberLists<mode, R, Group<Held...>, member...> {
   }
 };
 
-/// The Views that a functor takes for a resource in this mode, none for Tokens: `types` as a tuple,
-/// and `get(resource)` what they are made from.
+/// The Views that a functor takes for a resource in this mode; none for Tokens. `types` is a tuple
+/// of their types, and `get(resource)` returns what they are made from.
 template <Mode mode, class R>
 struct ArgumentsIn {
   using types = std::tuple<>;
@@ -455,7 +456,7 @@ struct ArgumentsIn<mode, Group<Members...>> {
   }
 };
 
-/// The Views that a functor takes for one annotation, none for properties and lists of accesses.
+/// The Views that a functor takes for one annotation; none for properties and lists of accesses.
 template <class A>
 struct ArgumentsOf {
   using types = std::tuple<>;
@@ -489,14 +490,14 @@ struct ArgumentsOf<TraitsAccess<Of, traits>> : ArgumentsOf<Of> {
   using types = typename TraitsArguments<typename ArgumentsOf<Of>::types, traits>::type;
 };
 
-/// A value is not there yet: the functor has a place for it.
+/// A value is not known yet: the functor has a place for it.
 template <class T>
 struct ArgumentsOf<ValueOf<T>> {
   using types = std::tuple<KnownValue<T>>;
   static std::tuple<ValueOf<T> const&> get(ValueOf<T> const& annotation) { return {annotation}; }
 };
 
-/// The same for a task on `Space`: what an open resource stands for may depend on it.
+/// The Views that a functor takes on `Space`, which the pieces of an open resource may depend on.
 template <class A, class Space>
 struct ArgumentsFor : ArgumentsOf<A> {};
 
@@ -504,7 +505,7 @@ struct ArgumentsFor : ArgumentsOf<A> {};
 template <class Space, class... Annotations>
 using ArgumentsOfAll = typename JoinTuples<
     typename ArgumentsFor<std::remove_cvref_t<Annotations>, Space>::types...>::type;
-/// The Views themselves. Each is made where it stays: copying one is dear.
+/// Returns the Views themselves. Each is made in its final place, as copying a View is expensive.
 template <class Space, class... Annotations>
 ArgumentsOfAll<Space, Annotations...> arguments_of(std::tuple<Annotations...> const& annotations) {
   using Views = ArgumentsOfAll<Space, Annotations...>;

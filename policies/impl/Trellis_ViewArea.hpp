@@ -10,22 +10,23 @@
 #include <cstdint>
 #include <type_traits>
 
-/// What the elements of a View cover, and whether they lie in one piece of memory.
+/// This header finds the memory that the elements of a View cover, and whether it is one piece.
 ///
 /// Both follow from the extents and the strides alone. Kokkos' `span()` and `span_is_contiguous()`
-/// answer other questions. For a LayoutStride View Kokkos 4.5 takes the largest extent * stride for
-/// the span, which is too small when strides interleave. Any Kokkos takes a View whose span is as
-/// large as its size for contiguous, also when it has stride 0 and so leaves holes.
+/// answer other questions. For a LayoutStride View the span of Kokkos 4.5 is the largest extent *
+/// stride, which is too small when strides interleave. In all versions of Kokkos a View whose span
+/// equals its size is contiguous, even if it has stride 0 and so leaves holes.
 namespace trellis::Impl {
 
-/// Does the View of this type always have its elements next to each other?
+/// True if Views of this type always have their elements next to each other.
 template <class V>
 inline constexpr bool is_always_dense_v =
     V::rank() == 0 ||
     (V::rank() == 1 && !std::is_same_v<typename V::array_layout, Kokkos::LayoutStride>);
 
-/// Is each element next to the one before it, in the order of the View's layout? For a LayoutStride
-/// View that is the order of LayoutLeft, so some in one piece are not recognised here.
+/// True if each element is next to the one before it, in the order of the View's layout. For a
+/// LayoutStride View that is the order of LayoutLeft, so some that are in one piece are not
+/// recognised here.
 template <class V>
 bool is_dense(V const& view) {
   if constexpr (!is_always_dense_v<V>) {
@@ -41,7 +42,7 @@ bool is_dense(V const& view) {
   return true;
 }
 
-/// Extents and strides of a View, in elements.
+/// The extents and strides of a View, in elements.
 template <std::size_t rank>
 struct Strides {
   std::uint64_t extents[rank + 1]{};
@@ -55,7 +56,7 @@ struct Strides {
   }
 };
 
-/// The bytes of a View's elements, all of them and no others.
+/// Returns exactly the bytes of a View's elements.
 template <class V>
 Area area_of(V const& view)
   requires Kokkos::is_view_v<V>
@@ -77,17 +78,17 @@ Area area_of(V const& view)
   }
 }
 
-/// Do the elements lie in one piece of memory, each index at a place of its own?
+/// True if the elements lie in one piece of memory, each index at a place of its own.
 template <class V>
 bool lies_in_one_piece(V const& view) {
   if (is_dense(view)) return true;
-  // As many elements as there are indices, without a hole: no two indices share one.
+  // There are as many elements as indices, without a hole, so no two indices share one.
   Area const area = area_of(view);
   return area.rank() == 0 &&
          area.end() - area.begin() == view.size() * sizeof(typename V::value_type);
 }
 
-/// Does each index have an element of its own?
+/// True if each index has an element of its own.
 template <class V>
 bool has_distinct_elements(V const& view) {
   if (is_dense(view)) return true;
@@ -95,13 +96,13 @@ bool has_distinct_elements(V const& view) {
   return are_distinct(static_cast<int>(V::rank()), of.extents, of.strides);
 }
 
-/// Does Kokkos take the View for one piece of memory? Asked where Kokkos is going to copy it.
+/// True if Kokkos takes the View for one piece of memory. This matters when Kokkos copies it.
 template <class V>
 bool kokkos_sees_one_piece(V const& view) {
   return view.span_is_contiguous();
 }
 
-/// Requires equal extents.
+/// True if the strides are equal. Requires equal extents.
 template <class A, class B>
 bool have_equal_strides(A const& a, B const& b) {
   for (std::size_t k = 0; k < A::rank(); ++k)
@@ -109,7 +110,7 @@ bool have_equal_strides(A const& a, B const& b) {
   return true;
 }
 
-/// Is an index the same element in both Views, for all indices? Requires equal extents.
+/// True if each index is the same element in both Views. Requires equal extents.
 template <class A, class B>
 bool are_same_elements(A const& a, B const& b) {
   if (static_cast<void const volatile*>(a.data()) != static_cast<void const volatile*>(b.data()) ||

@@ -13,15 +13,15 @@
 #include <cstddef>
 #include <type_traits>
 
-/// Calls that must not compile, so that the compiler says one sentence and nothing after it: each
-/// pattern has overloads for what is easily forgotten, and code that depends on what is wrong is
-/// not compiled. `unit_tests/compile_fail` counts the lines.
+/// This header has calls that must not compile. The compiler's message for one must be a single
+/// sentence: each pattern has overloads for common mistakes, and code that depends on the mistake
+/// is not compiled. `unit_tests/compile_fail` counts the lines.
 namespace trellis {
 
 namespace Impl {
 
-/// What stands where the ResourcePolicy should be, when a call is as Kokkos takes it. It is
-/// converted to, so a call that Kokkos takes goes to Kokkos where the names of both are in sight.
+/// Takes the place of the ResourcePolicy in a call that has Kokkos' form. The argument is converted
+/// to it, so a call that Kokkos takes goes to Kokkos if the names of both are visible.
 struct PlainPolicy {
   template <class T>
     requires(std::is_convertible_v<T const&, std::size_t> || Kokkos::is_execution_policy_v<T> ||
@@ -31,11 +31,12 @@ struct PlainPolicy {
 template <class Base>
 inline constexpr bool has_range_v = !std::is_same_v<Base, Once>;
 
-/// What may be a label, which has no place behind the policy.
+/// Text that may be a label, which must not stand after the policy.
 template <class T>
 concept LabelText = std::convertible_to<T, Label>;
 
-/// What a call returns that does not compile. The rest of the line finds in it what it may ask for.
+/// The result of a call that must not compile. It has the members that the rest of the line may
+/// use.
 struct Refused {
   template <class T>
   operator T() const;
@@ -43,7 +44,7 @@ struct Refused {
   void wait() const;
 };
 
-/// The compiler's message has its name, and so the signature.
+/// The compiler's message contains the name of this class, and so the signature.
 template <bool is_callable, class Signature>
 struct FunctorMustTake {
   static constexpr bool holds() {

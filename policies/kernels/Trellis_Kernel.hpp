@@ -21,41 +21,41 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a function of a library that takes an execution space instance is a task, by
-/// one line that says how it uses its arguments:
+/// With this header a library function that takes an execution space instance becomes a task. One
+/// line says how it uses its arguments:
 ///
 ///     using namespace trellis::kernels;
 ///     TRELLIS_KERNEL(reciprocal, ::KokkosBlas::reciprocal, Takes<out, in>);
 ///     ...
 ///     reciprocal(graph, y, x);      // a space_task with write(y) and read(x)
 ///
-/// Trellis_Blas.hpp, Trellis_Lapack.hpp and Trellis_Sparse.hpp are made so. (This header needs no
-/// Kokkos Kernels.)
+/// Trellis_Blas.hpp, Trellis_Lapack.hpp and Trellis_Sparse.hpp are made in this way. (This header
+/// needs no Kokkos Kernels.)
 namespace trellis::kernels {
 
-/// How a kernel uses an argument that is a resource: a View, a matrix, ...
+/// Says how a kernel uses an argument that is a resource: a View, a matrix, ...
 enum class Use {
   in,      ///< `read`
   out,     ///< `write`
   in_out,  ///< `read_write`
-  /// `read_write`, or `write` where the argument before it is a number, and zero: the y of
-  /// `axpby(a, x, b, y)`. The value of a Future is not known when the task is submitted, so there
-  /// it is `read_write`.
+  /// `read_write`, or `write` if the argument before it is the number zero: the y of `axpby(a, x,
+  /// b, y)`. If that argument is a Future, it is `read_write`, as the value is not known when the
+  /// task is submitted.
   accumulate,
 };
 using enum Use;
 
-/// How a kernel uses its arguments behind the execution space, one by one. For those that are no
-/// resources it does not matter what stands there.
+/// Says how a kernel uses its arguments after the execution space, one by one. The entry of an
+/// argument that is no resource does not matter.
 template <Use... uses>
 struct Takes {
   static constexpr std::size_t size = sizeof...(uses);
   static constexpr std::array<Use, size> all{uses...};
 };
 
-/// The resource that stands for a library's handle, which kernels are given as a pointer and which
-/// they change: `read_write(handle(&h))` for a task that has such kernels as its parts. The handle
-/// must live until the tasks that use it are complete.
+/// Returns the resource for a library's handle, which kernels take as a pointer and change:
+/// `read_write(handle(&h))` for a task that has such kernels as its parts. The handle must live
+/// until the tasks that use it are complete.
 template <class H>
 HostMemory handle(H* pointer) {
   return HostMemory("handle", pointer);
@@ -71,7 +71,7 @@ template <class A>
 inline constexpr bool is_text_v = std::is_convertible_v<A const&, std::string_view>;
 template <class A>
 inline constexpr bool is_handle_v = std::is_pointer_v<A> && !is_text_v<A>;
-/// The task gets it from its annotations, not from the callable.
+/// True if the task gets the argument from its annotations, not from the callable.
 template <class A>
 inline constexpr bool is_annotated_v =
     !is_text_v<A> && (is_resource_v<A const> || IsFuture<A>::value);
@@ -81,7 +81,7 @@ inline constexpr bool is_number_v =
       { a == A() } -> std::convertible_to<bool>;
     };
 
-/// What stands in the callable for an argument that it is handed when it runs.
+/// Takes the place, in the callable, of an argument that is passed when it runs.
 struct Handed {};
 template <class A>
 auto kept_of(A const& argument) {
@@ -93,8 +93,9 @@ auto kept_of(A const& argument) {
     return argument;
 }
 
-/// What an argument adds to the policy. Modes are given as values, so that a kernel gets the very
-/// Views that it was called with: libraries compare their types with those of a handle.
+/// Returns the annotations that an argument adds to the policy. Modes are passed as values, so that
+/// a kernel gets Views of exactly the types that it was called with: libraries compare these types
+/// with those of a handle.
 template <class A>
 auto annotations_for(A const& argument, Mode mode) {
   if constexpr (IsFuture<A>::value)
@@ -125,7 +126,7 @@ Mode mode_for([[maybe_unused]] Arguments const& arguments) {
 }
 
 /// Calls the library with the arguments in their order: those that were kept, and those that the
-/// task is handed for its annotations.
+/// task gets for its annotations.
 template <class Function, class... Kept>
 class KernelCall {
  public:
@@ -162,7 +163,7 @@ class KernelCall {
   std::tuple<Kept...> m_kept;
 };
 
-/// The one among a kernel's forms that takes so many arguments, else void.
+/// Gives the kernel's form that takes this number of arguments, else void.
 template <std::size_t count, class... Forms>
 struct FormOf {
   using type = void;
@@ -172,7 +173,8 @@ struct FormOf<count, First, Rest...>
     : std::conditional_t<First::size == count, std::type_identity<First>, FormOf<count, Rest...>> {
 };
 
-/// (A class, so that the compiler's message has few lines, and what the kernel was given.)
+/// (This is a class so that the compiler's message has few lines, and shows the kernel's
+/// arguments.)
 template <class Form, class... A>
 struct KernelMayTake;
 template <class... A>
@@ -202,7 +204,7 @@ struct KernelMayTake<kernels::Takes<uses...>, A...> {
   }
 };
 
-/// Where the last of these is that has an execution space: that of the result, as a rule.
+/// Gives the execution space of the last argument that has one: as a rule that of the result.
 template <class... A>
 struct SpaceOfLast {
   using type = void;
@@ -219,7 +221,8 @@ struct SpaceOfLast<First, Rest...> {
   using type = typename std::conditional_t<std::is_void_v<OfRest>, decltype(of_first()),
                                            std::type_identity<OfRest>>::type;
 };
-/// As a kernel without an instance would choose it, unless the user or Kokkos' default says so.
+/// Returns the `on<...>` for the space that a kernel without an instance would choose; nothing if
+/// the user or Kokkos' default gives that space.
 template <class Asked, class... A>
 auto space_annotation() {
   using Space = typename SpaceOfLast<A...>::type;
@@ -235,7 +238,8 @@ auto submit_kernel(Label&& label, ResourcePolicy<Once, Given...> const& policy,
                    A const&... arguments) {
   auto const submit_with = [&]<std::size_t... k>(std::index_sequence<k...>) {
     [[maybe_unused]] auto const all = std::tie(arguments...);
-    // The kernel's own come first: a callable is handed Views in this order, and takes the first.
+    // The kernel's own annotations come first: a callable gets Views in this order, and takes the
+    // first.
     auto const annotations =
         std::tuple_cat(annotations_for(arguments, mode_for<Form::all[k], k>(all))...,
                        space_annotation<typename TargetSpace<Given...>::type, A...>());
@@ -254,8 +258,8 @@ auto submit_kernel(Label&& label, ResourcePolicy<Once, Given...> const& policy,
   return submit_with(std::index_sequence_for<A...>());
 }
 
-/// What is none of those that say where a task goes. (Text is a label; nvcc's front end must not be
-/// asked for the conversion, which is consteval.)
+/// A type that does not say where a task goes. (Text is a label; nvcc's front end must not be asked
+/// for the conversion, which is consteval.)
 template <class T>
 concept NoTarget = !std::is_array_v<T> && !std::is_convertible_v<T&, Target> &&
                    !std::is_convertible_v<T const&, Label>;
@@ -264,7 +268,7 @@ concept NoTarget = !std::is_array_v<T> && !std::is_convertible_v<T&, Target> &&
 
 namespace trellis::kernels {
 
-/// A function of a library as a task. `Function`: what it does, and its name; `Forms`: a `Takes`
+/// A library function as a task. `Function` has the function and its name. `Forms` are a `Takes`
 /// for each number of arguments that it can be called with. See TRELLIS_KERNEL.
 ///
 ///     axpby(graph, a, x, b, y);                      // where KokkosBlas takes the execution space
@@ -273,7 +277,7 @@ namespace trellis::kernels {
 ///     axpby("update", graph, a, x, b, y);            // with a label
 ///
 /// Submits a `space_task` that calls the function with the task's own instance as soon as its
-/// accesses allow; returns at once. The Future holds what the function returns. An argument may be
+/// accesses allow; returns at once. The Future holds the return value. An argument may be
 ///
 /// - a View, a matrix or another resource: the task accesses it as the kernel uses it, and keeps
 ///   it;
@@ -283,8 +287,8 @@ namespace trellis::kernels {
 ///
 /// The task runs on the execution space of its last View, unless the policy says `on<Space>`.
 ///
-/// `axpby.function(space, a, x, b, y)` is the function itself: no task, but a call on an instance,
-/// for bodies that have one.
+/// `axpby.function(space, a, x, b, y)` is the function itself: it submits no task, but calls the
+/// function on an instance, for bodies that have one.
 template <class Function, class... Forms>
 class Kernel {
  public:
@@ -332,8 +336,8 @@ class Kernel {
 
 }  // namespace trellis::kernels
 
-/// Defines `name`, a `Kernel` for the function or the overload set `function`; at namespace scope.
-/// The third argument and those that follow are a `Takes` for each number of arguments.
+/// Defines `name`, a `Kernel` for the function or overload set `function`, at namespace scope. The
+/// third argument and those after it are a `Takes` for each number of arguments.
 #define TRELLIS_KERNEL(name_, function_, ...)                \
   struct name_##_kernel {                                    \
     static constexpr ::std::string_view name = #name_;       \

@@ -2,8 +2,8 @@
 #ifndef TRELLIS_KERNELS_HPP
 #define TRELLIS_KERNELS_HPP
 
-/// Kokkos Kernels as tasks, see docs/kernels.md. Not a part of <Trellis.hpp>: link
-/// Trellis::kernels.
+/// This header makes Kokkos Kernels tasks, see docs/kernels.md. It is not a part of <Trellis.hpp>:
+/// link Trellis::kernels.
 #include <kernels/Trellis_Blas.hpp>
 #include <kernels/Trellis_Kernel.hpp>
 #include <kernels/Trellis_Lapack.hpp>

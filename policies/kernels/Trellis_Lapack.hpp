@@ -9,16 +9,16 @@
 #include <kernels/Trellis_Kernel.hpp>
 #include <kernels/impl/Trellis_Cholesky.hpp>
 
-/// With this header a tile is factorised by a task: what a tiled Cholesky needs beside
-/// Trellis_Blas.hpp. It needs no LAPACK, and uses LAPACKE where the build has found it.
+/// With this header a task factorises a tile, as a tiled Cholesky needs it beside Trellis_Blas.hpp.
+/// It needs no LAPACK, and uses LAPACKE if the build has found it.
 namespace trellis::kernels {
 
-/// Whether `potrf` of a matrix in the host's memory is LAPACK's; else it is one by blocks.
+/// True if `potrf` of a matrix in host memory is that of LAPACK; otherwise it works by blocks.
 inline constexpr bool has_lapacke = Impl::has_lapacke;
 
-/// `potrf(graph, uplo, a)`: `a = l lᴴ` for "L", `a = uᴴ u` for "U", in place; the other triangle is
-/// not touched. The task fails when a is not positive definite, and says which leading minor is
-/// not.
+/// `potrf(graph, uplo, a)` factorises `a = l lᴴ` for "L", `a = uᴴ u` for "U", in place; the other
+/// triangle is not touched. The task fails when a is not positive definite, and the error names the
+/// leading minor that is not.
 TRELLIS_KERNEL(potrf, ::trellis::Impl::potrf, Takes<in, in_out>);
 
 }  // namespace trellis::kernels

@@ -13,11 +13,11 @@
 #include <KokkosSparse_CrsMatrix.hpp>
 #include <KokkosSparse_spmv.hpp>
 
-/// With this header sparse linear algebra of Kokkos Kernels is tasks. Names and arguments are those
-/// of `KokkosSparse`, with the graph, a TaskScope or a ResourcePolicy in place of the execution
-/// space (see Trellis_Kernel.hpp for what all of them take). A `CrsMatrix` is a resource: `read(a)`
-/// reads it, `write(a)` writes its values and reads its structure; `values(a)` and `structure(a)`
-/// are its parts.
+/// With this header functions of Kokkos Kernels for sparse linear algebra are tasks. Names and
+/// arguments are those of `KokkosSparse`, with the graph, a TaskScope or a ResourcePolicy in place
+/// of the execution space (see Trellis_Kernel.hpp for the arguments of all of them). A `CrsMatrix`
+/// is a resource: `read(a)` reads it, and `write(a)` writes its values and reads its structure.
+/// `values(a)` and `structure(a)` are its parts.
 ///
 ///     trellis::kernels::spmv(graph, "N", 1.0, a, p, 0.0, q);      // q := a p
 ///     trellis::parallel_for("assemble", trellis::ResourcePolicy(graph, n,
@@ -25,26 +25,26 @@
 ///         trellis::write(trellis::kernels::values(a))), ...);
 namespace trellis::kernels {
 
-/// The values of a sparse matrix, a View. (The matrix must live until the call that submits the
-/// task returns.)
+/// Returns the values of a sparse matrix, a View. (The matrix must live until the call that submits
+/// the task returns.)
 template <Impl::CrsMatrixLike Matrix>
 auto const& values(Matrix const& matrix) {
   return matrix.values;
 }
-/// Row map and entries of a sparse matrix, as one resource. `Kokkos::StaticCrsGraph` says that the
-/// row map is const, so a task only ever reads that.
+/// Returns row map and entries of a sparse matrix, as one resource. In `Kokkos::StaticCrsGraph` the
+/// row map is const, so a task always only reads it.
 template <Impl::CrsMatrixLike Matrix>
 auto const& structure(Matrix const& matrix) {
   return matrix.graph;
 }
 
-/// `spmv(graph, mode, alpha, a, x, beta, y)`: `y := alpha op(a) x + beta y`;
-/// `spmv(graph, &handle, mode, alpha, a, x, beta, y)`: tasks with one SPMVHandle run one by one.
+/// `spmv(graph, mode, alpha, a, x, beta, y)` computes `y := alpha op(a) x + beta y`. Tasks of
+/// `spmv(graph, &handle, mode, alpha, a, x, beta, y)` with one SPMVHandle run one by one.
 TRELLIS_KERNEL(spmv, ::KokkosSparse::spmv, Takes<in, in, in, in, in, accumulate>,
                Takes<in, in, in, in, in, in, accumulate>);
 
-/// Gauss-Seidel: `symbolic` and `numeric` prepare the handle, a `KokkosKernelsHandle` with
-/// `create_gs_handle(...)`, and `apply` sweeps:
+/// These do Gauss-Seidel sweeps. `symbolic` and `numeric` prepare the handle, a
+/// `KokkosKernelsHandle` with `create_gs_handle(...)`, and `apply` sweeps:
 ///
 ///     auto const& rows = a.graph.row_map;
 ///     auto const& entries = a.graph.entries;

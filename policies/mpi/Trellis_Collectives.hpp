@@ -29,19 +29,19 @@
 ///     mpi::allreduce(graph, comm, x, mpi::sum);
 ///     mpi::bcast(graph, comm, x, root);
 ///
-/// All ranks of the communicator call the same operations in the same order, and Trellis starts
-/// them in that order, each as soon as its memory allows; they run side by side. Each is a task as
-/// messages are, see Trellis_PointToPoint.hpp, which says what stands in place of the graph and of
-/// the communicator, and what becomes of Views that are not one piece of memory. What an operation
-/// reads and writes adds itself. Each returns a `Future<void>`.
+/// All ranks of the communicator call the same operations in the same order. Trellis starts them in
+/// that order, each as soon as its memory allows; they run side by side. Each operation is a task,
+/// like a message. Trellis_PointToPoint.hpp says what may stand in place of the graph and of the
+/// communicator, and how Views that are not one piece of memory are sent. An operation adds its
+/// accesses itself. It returns a `Future<void>`.
 ///
-/// Where a View has something for each rank, the parts of the ranks come one behind the other in
-/// the order of the indices: those of rank 0 first. So a `View<T**> y("y", comm.size(), n)`, of any
-/// layout, has what rank r sent in its row r. (In its column r where it is `(n, comm.size())` and
-/// the first index is the fastest one on the communicator, see `Communicator::duplicate`.)
+/// If a View has a part for each rank, the parts come one after the other in the order of the
+/// indices, beginning with rank 0. So row r of a `View<T**> y("y", comm.size(), n)`, of any layout,
+/// has what rank r sent. (If the first index is the fastest one on the communicator, it is column r
+/// of a View `(n, comm.size())`, see `Communicator::duplicate`.)
 namespace trellis::Impl {
 
-// What MPI is called with, in src/.
+// These functions call MPI; they are defined in src/.
 int begin_barrier(CollectiveCall const&, MPI_Comm, MPI_Request*);
 int begin_bcast(CollectiveCall const&, MPI_Comm, MPI_Request*);
 int begin_reduce(CollectiveCall const&, MPI_Comm, MPI_Request*);
@@ -57,12 +57,12 @@ int begin_scatterv(CollectiveCall const&, MPI_Comm, MPI_Request*);
 int begin_alltoall(CollectiveCall const&, MPI_Comm, MPI_Request*);
 int begin_alltoallv(CollectiveCall const&, MPI_Comm, MPI_Request*);
 
-/// Throws `Error`: `y` has not the elements that the operation needs.
+/// Throws `Error` unless `y` has the elements that the operation needs.
 void require_elements(char const* operation, std::string const& view, std::int64_t has,
                       std::int64_t needs);
-/// So many values for each rank, and where they begin. Without displacements they lie one behind
-/// the other. Throws `Error` when there is not one for each rank, or they lie outside of a View of
-/// `size` values.
+/// Says how many values each rank has, and where they begin. Without displacements they lie one
+/// after the other. Throws `Error` when a rank has no number, or when values lie outside of a View
+/// of `size` values.
 struct RankBlocks {
   std::vector<int> counts, displacements;
   RankBlocks(char const* operation, std::string const& view, std::int64_t size, int ranks,
@@ -72,7 +72,7 @@ struct RankBlocks {
 
 template <class R>
 concept RankCounts = std::ranges::input_range<R> && std::integral<std::ranges::range_value_t<R>>;
-/// (A constraint of the operations themselves is one that nvcc's front end takes to be unmet.)
+/// (nvcc's front end would take a constraint of the operations themselves to be unmet.)
 template <class R>
 std::vector<std::int64_t> numbers_of(R const& range) {
   static_assert(RankCounts<R>,
@@ -103,7 +103,7 @@ inline bool is_read_with(Mode mode) {
 inline bool is_written_with(Mode mode) {
   return mode == Mode::write || mode == Mode::read_write;
 }
-/// In place.
+/// Submits an operation in place.
 template <class Policy, class V>
 Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
                                CollectiveCall&& call, V const& x, Mode mode) {
@@ -121,7 +121,8 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
     if (goes_on) return side.unpack(label, policy, over);
   return over;
 }
-/// From `x` to `y`. A rank that gets nothing, or gives nothing, has the mode `none` for that.
+/// Submits an operation from `x` to `y`. A rank that receives or sends nothing has the mode `none`
+/// for that View.
 template <class Policy, class V, class W>
 Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
                                CollectiveCall&& call, V const& x, W const& y,
@@ -145,7 +146,7 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   return over;
 }
 
-/// For values of this type.
+/// Makes the call for values of this type.
 template <class T>
 CollectiveCall call_of(char const* name, decltype(CollectiveCall::begin) begin,
                        std::optional<int> root = {}) {
@@ -226,7 +227,7 @@ struct ReduceOperation {
   }
 };
 
-/// allreduce, scan and exscan: in place, or from one View to another.
+/// The operation allreduce, scan or exscan: in place, or from one View to another.
 template <class Which>
 struct ReduceToAllOperation {
   static constexpr std::string_view verb = Which::verb;
@@ -264,7 +265,8 @@ struct Exscan {
   static constexpr auto begin = &begin_exscan;
 };
 
-/// Equal parts. `of_out`, `of_in`: how many parts, one for each rank or one alone, the Views have.
+/// An operation on equal parts. A View has one part, or one for each rank (`many_out`,
+/// `many_in`).
 template <class Which>
 struct EqualPartsOperation {
   static constexpr std::string_view verb = Which::verb;
@@ -296,7 +298,7 @@ struct EqualPartsOperation {
     std::int64_t const ranks = require_state(comm).size();
     bool const gives = x_mode != Mode::none;
     bool const gets = y_mode != Mode::none;
-    // The side with one part says how large that is; where both have many, x does.
+    // The side with one part gives the size of a part; if both have many, x does.
     std::int64_t const part = !Which::many_out  ? size_of_view(x)
                               : !Which::many_in ? size_of_view(y)
                                                 : size_of_view(x) / ranks;
@@ -331,7 +333,7 @@ struct Alltoall {
   static constexpr bool has_root = false, many_out = true, many_in = true;
 };
 
-/// Parts of any size: gatherv, allgatherv.
+/// The operation gatherv or allgatherv, with parts of any size.
 template <class Which>
 struct GathervOperation {
   static constexpr std::string_view verb = Which::verb;
@@ -381,7 +383,7 @@ struct GathervOperation {
       made->in_displacements = std::move(blocks.displacements);
       call.counts = std::move(made);
     }
-    // Without displacements there may be gaps between the parts of the ranks.
+    // With displacements there may be gaps between the parts of the ranks, so the rest of y stays.
     return submit_collective(label, policy, comm, std::move(call), x, y, Mode::read,
                              !gets                      ? Mode::none
                              : displacements != nullptr ? Mode::read_write
@@ -483,49 +485,53 @@ namespace trellis::mpi {
 /// `barrier(graph, comm)` is complete when all ranks have started theirs.
 inline constexpr Impl::MpiVerb<Impl::BarrierOperation> barrier{};
 
-/// `bcast(graph, comm, x, root)`: `x` of the root to all.
+/// `bcast(graph, comm, x, root)` sends `x` of the root to all.
 inline constexpr Impl::MpiVerb<Impl::BcastOperation> bcast{};
 
-/// `reduce(graph, comm, x, y, op, root)`: element by element of all ranks' `x` into the root's `y`.
-/// On other ranks `y` is not touched, and may be empty. For operators see Trellis_Operator.hpp.
+/// `reduce(graph, comm, x, y, op, root)` reduces all ranks' `x` element by element into the root's
+/// `y`. On other ranks `y` is not touched and may be empty. For operators see Trellis_Operator.hpp.
 inline constexpr Impl::MpiVerb<Impl::ReduceOperation> reduce{};
 
-/// `allreduce(graph, comm, x, op)` in place, or `allreduce(graph, comm, x, y, op)`: the same for
-/// all ranks.
+/// `allreduce(graph, comm, x, op)` (in place) and `allreduce(graph, comm, x, y, op)` reduce, and
+/// give the result to all ranks.
 inline constexpr Impl::MpiVerb<Impl::ReduceToAllOperation<Impl::Allreduce>> allreduce{};
 
-/// `scan(graph, comm, x, op)`, `scan(graph, comm, x, y, op)`: of the ranks up to this one.
+/// `scan(graph, comm, x, op)` and `scan(graph, comm, x, y, op)` reduce the ranks up to this one.
 inline constexpr Impl::MpiVerb<Impl::ReduceToAllOperation<Impl::Scan>> scan{};
 
-/// `exscan(...)`: of the ranks before this one. On rank 0 the result is not set.
+/// `exscan(...)` reduces the ranks before this one. On rank 0 the result is not set.
 inline constexpr Impl::MpiVerb<Impl::ReduceToAllOperation<Impl::Exscan>> exscan{};
 
-/// `gather(graph, comm, x, y, root)`: all ranks' `x`, which have one size, into the root's `y`.
+/// `gather(graph, comm, x, y, root)` collects all ranks' `x`, which have one size, in the root's
+/// `y`.
 inline constexpr Impl::MpiVerb<Impl::EqualPartsOperation<Impl::Gather>> gather{};
 
-/// `allgather(graph, comm, x, y)`: the same into every rank's `y`.
+/// `allgather(graph, comm, x, y)` collects them in every rank's `y`.
 inline constexpr Impl::MpiVerb<Impl::EqualPartsOperation<Impl::Allgather>> allgather{};
 
-/// `scatter(graph, comm, x, y, root)`: the parts of the root's `x` into the ranks' `y`.
+/// `scatter(graph, comm, x, y, root)` sends the parts of the root's `x` into the ranks' `y`.
 inline constexpr Impl::MpiVerb<Impl::EqualPartsOperation<Impl::Scatter>> scatter{};
 
-/// `alltoall(graph, comm, x, y)`: part r of `x` to rank r, whose part in `y` is that of this rank.
+/// `alltoall(graph, comm, x, y)` sends part r of `x` to rank r; part r of `y` comes from rank r.
 inline constexpr Impl::MpiVerb<Impl::EqualPartsOperation<Impl::Alltoall>> alltoall{};
 
-/// `gatherv(graph, comm, x, y, counts, root)`: `counts[r]` elements of rank r, which are all of its
-/// `x`, one behind the other. `counts` is any range of whole numbers, and matters on the root
-/// alone. `gatherv(graph, comm, x, y, counts, displacements, root)` says where they begin.
+/// `gatherv(graph, comm, x, y, counts, root)` collects `counts[r]` elements of each rank r (all of
+/// its `x`), one after the other. `counts` is any range of whole numbers, and matters on the root
+/// alone. In `gatherv(graph, comm, x, y, counts, displacements, root)` the displacements say where
+/// they begin.
 inline constexpr Impl::MpiVerb<Impl::GathervOperation<Impl::Gatherv>> gatherv{};
 
-/// `allgatherv(graph, comm, x, y, counts)`, `allgatherv(graph, comm, x, y, counts, displacements)`.
+/// `allgatherv(graph, comm, x, y, counts)` and `allgatherv(graph, comm, x, y, counts,
+/// displacements)` do this on every rank.
 inline constexpr Impl::MpiVerb<Impl::GathervOperation<Impl::Allgatherv>> allgatherv{};
 
-/// `scatterv(graph, comm, x, counts, y, root)`, `scatterv(graph, comm, x, counts, displacements, y,
-/// root)`: as many as `y` has go to each rank; `counts` matters on the root alone.
+/// `scatterv(graph, comm, x, counts, y, root)` and `scatterv(graph, comm, x, counts, displacements,
+/// y, root)` send to each rank as many elements as its `y` has. `counts` matters on the root alone.
 inline constexpr Impl::MpiVerb<Impl::ScattervOperation> scatterv{};
 
-/// `alltoallv(graph, comm, x, out_counts, y, in_counts)`: `out_counts[r]` elements of `x` go to
-/// rank r, `in_counts[r]` come from there. With displacements behind each of the counts.
+/// `alltoallv(graph, comm, x, out_counts, y, in_counts)` sends `out_counts[r]` elements of `x` to
+/// rank r, and receives `in_counts[r]` from there. Displacements may stand after each of the
+/// counts.
 inline constexpr Impl::MpiVerb<Impl::AlltoallvOperation> alltoallv{};
 
 }  // namespace trellis::mpi

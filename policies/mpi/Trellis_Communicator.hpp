@@ -22,43 +22,45 @@ namespace trellis {
 namespace Impl {
 class CommunicatorState;
 struct CommunicatorDoor;
-/// The order in which the elements of a View travel, by their indices: as they lie in a LayoutRight
-/// View, the last index fastest, or as in a LayoutLeft one.
+/// The order of indices in which the elements of a View are sent: that of a LayoutRight View, the
+/// last index fastest, or that of a LayoutLeft one.
 enum class WireOrder : int { right, left };
 }  // namespace Impl
 
 namespace mpi {
 
-/// An MPI communicator, as a resource. Copies are the same one, and so are two that were made
-/// `from_raw` of one MPI_Comm.
+/// An MPI communicator as a resource. Copies are the same communicator, and so are two that
+/// `from_raw` has made from one MPI_Comm.
 ///
 /// It is a table of channels: one for each direction, peer and tag, and one for all collective
 /// operations. A message accesses its channel as `read_write` does, until it is over. So two
-/// messages to one peer with one tag keep the order of submission, as MPI's matching asks for. A
-/// collective operation gives its channel up when it has been started. So these are started in the
-/// order of submission on every rank, and several are under way at a time. Everything else is free.
-/// A receive from any source, or with any tag, accesses the channels of all of them. Two graphs may
-/// use one channel in turn, else the later call throws `trellis::Error`: nothing orders the two.
+/// messages to one peer with one tag keep the order of submission, as MPI's matching requires. A
+/// collective operation gives its channel up when it has been started. So collective operations
+/// start in the order of submission on every rank, and several are under way at a time. Nothing
+/// else is ordered. A receive from any source, or with any tag, accesses the channels of all of
+/// them. Two graphs may use one channel in turn. If they use it at the same time, the later call
+/// throws `trellis::Error`, as nothing orders the two.
 ///
-/// A task of your own that calls MPI with this communicator, or hands it to a library, says so:
-/// `read_write(comm)` is all of it.
+/// A task of your own that calls MPI with this communicator, or hands it to a library, declares
+/// `read_write(comm)`, which means all channels.
 class Communicator {
  public:
-  /// Of nothing.
+  /// Makes a communicator of nothing.
   Communicator() = default;
 
-  /// `comm` itself, which somebody else frees, after all tasks that use it are complete. Its errors
-  /// are returned from now on (MPI_ERRORS_RETURN), and are those of tasks. Throws `trellis::Error`
-  /// when MPI is not initialised, or `comm` is MPI_COMM_NULL.
+  /// Returns a Communicator for `comm` itself. The program frees `comm`, after all tasks that use
+  /// it are complete. From now on errors of `comm` are returned (MPI_ERRORS_RETURN) and become
+  /// errors of tasks. Throws `trellis::Error` when MPI is not initialised, or `comm` is
+  /// MPI_COMM_NULL.
   static Communicator from_raw(MPI_Comm comm);
-  /// A communicator of the same ranks, of its own: no message of others is ever taken for one of
-  /// its. Collective. The last copy frees it.
+  /// Returns a new communicator of the same ranks, whose messages are never mistaken for those of
+  /// another one. The call is collective. The last copy frees the communicator.
   static Communicator duplicate(MPI_Comm comm);
   [[nodiscard]] Communicator duplicate() const { return duplicate(comm()); }
-  /// The same, and says in which order the elements of Views travel: as they lie in a View of this
-  /// layout. Such Views go as they are then, and others are packed. All ranks say the same, else
-  /// each throws `trellis::Error`. Without it the order is that of the given communicator, and
-  /// `LayoutRight` for one that has not been made here.
+  /// Duplicates, and sets the order in which the elements of Views are sent: that of a View with
+  /// this layout. Such Views are sent as they are, and others are packed. All ranks must name the
+  /// same layout, else each throws `trellis::Error`. Without this argument the order is that of the
+  /// given communicator, and `LayoutRight` for one that has not been made here.
   static Communicator duplicate(MPI_Comm comm, Kokkos::LayoutRight);
   static Communicator duplicate(MPI_Comm comm, Kokkos::LayoutLeft);
   [[nodiscard]] Communicator duplicate(Kokkos::LayoutRight order) const {
@@ -67,22 +69,24 @@ class Communicator {
   [[nodiscard]] Communicator duplicate(Kokkos::LayoutLeft order) const {
     return duplicate(comm(), order);
   }
-  /// As MPI_Comm_split: of the ranks with this color, in the order of their keys. Collective. With
-  /// the color MPI_UNDEFINED a communicator of nothing.
+  /// Returns a new communicator as MPI_Comm_split does: of the ranks with this color, in the order
+  /// of their keys. The call is collective. With the color MPI_UNDEFINED it returns a communicator
+  /// of nothing.
   static Communicator split(MPI_Comm comm, int color, int key);
   [[nodiscard]] Communicator split(int color, int key) const { return split(comm(), color, key); }
 
   [[nodiscard]] bool valid() const { return m_state != nullptr; }
-  /// MPI_COMM_NULL: of nothing.
+  /// Returns MPI_COMM_NULL for a communicator of nothing.
   [[nodiscard]] MPI_Comm comm() const;
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
-  /// The largest tag that a message may have.
+  /// Returns the largest tag that a message may have.
   [[nodiscard]] int largest_tag() const;
-  /// In errors, records and traces: the name of the communicator (MPI_Comm_get_name), or what it
-  /// was made of and as which one, or which ranks of MPI_COMM_WORLD it has: "communicator{0-3}",
-  /// and "communicator{0-3}#2" for the second one that was made `from_raw` without a name. The same
-  /// on all ranks, if they meet those of the same ranks in the same order.
+  /// Returns the name for errors, records and traces. It is the communicator's name
+  /// (MPI_Comm_get_name), or the name of the one it was made from and a number. Otherwise it lists
+  /// the ranks of MPI_COMM_WORLD: "communicator{0-3}", and "communicator{0-3}#2" for the second one
+  /// that `from_raw` has made without a name. The name is the same on all ranks if they make
+  /// communicators of the same ranks in the same order.
   [[nodiscard]] std::string const& name() const;
 
  private:
@@ -103,7 +107,8 @@ struct CommunicatorDoor {
   }
 };
 
-/// What an MPI task takes as its communicator: ours, MPI's, or any other class that has one.
+/// An MPI task takes one of these as its communicator: ours, MPI's, or any other class that has
+/// one.
 template <class C>
 concept AnyCommunicator =
     std::same_as<C, mpi::Communicator> || std::same_as<C, MPI_Comm> || requires(C const& c) {
@@ -120,7 +125,7 @@ decltype(auto) communicator_of(C const& c) {
     return mpi::Communicator::from_raw(c);
 }
 
-/// Pieces of a communicator, as resources.
+/// Return pieces of a communicator, as resources.
 experimental::IndexBox all_channels(mpi::Communicator const& comm);
 Token const& collective_channel(mpi::Communicator const& comm);
 

@@ -14,7 +14,7 @@
 /// With this header value types have an MPI datatype.
 namespace trellis::mpi {
 
-/// What a value consists of: `count` numbers of `type`, one behind the other. Arithmetic types,
+/// A value consists of `count` numbers of `type`, one after the other. Arithmetic types,
 /// enumerations, complex numbers and arrays (`Kokkos::Array`, `std::array`) are known. Every other
 /// type that can be copied byte by byte is sent as bytes, and reduced with an operator of your own.
 /// Specialise this for a struct of equal numbers, and `sum`, `min`, ... reduce it number by number:
@@ -53,7 +53,7 @@ struct NumbersOf<std::array<T, N>> : NumbersOf<Kokkos::Array<T, N>> {};
 
 namespace trellis::Impl {
 
-/// MPI's own datatype for a number; MPI_DATATYPE_NULL if it has none.
+/// Returns MPI's own datatype for a number; MPI_DATATYPE_NULL if it has none.
 template <class T>
 MPI_Datatype mpi_number_type() {
   using std::is_same_v;
@@ -101,19 +101,19 @@ MPI_Datatype mpi_number_type() {
   }
 }
 
-/// Is it a complex number of Kokkos or of the standard library?
+/// True for a complex number of Kokkos or of the standard library.
 template <class T>
 inline constexpr bool is_mpi_complex_v = false;
 template <class T>
 inline constexpr bool is_mpi_complex_v<Kokkos::complex<T>> = std::is_floating_point_v<T>;
 template <class T>
 inline constexpr bool is_mpi_complex_v<std::complex<T>> = std::is_floating_point_v<T>;
-/// Does MPI have a datatype for this number?
+/// True if MPI has a datatype for this number.
 template <class T>
 inline constexpr bool is_mpi_number_v =
     std::is_arithmetic_v<T> || std::is_same_v<T, std::byte> || is_mpi_complex_v<T>;
 
-/// Elements of a message: so many of this datatype for each value.
+/// The elements of a message: each value is `count` elements of the datatype `type`.
 struct WireType {
   MPI_Datatype type;
   int count;

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_MPI_HPP
 #define TRELLIS_MPI_HPP
 
-/// Everything of `Trellis::mpi`: MPI messages and collective operations as tasks.
+/// This header includes all of `Trellis::mpi`: MPI messages and collective operations as tasks.
 #include <mpi/Trellis_Collectives.hpp>
 #include <mpi/Trellis_Communicator.hpp>
 #include <mpi/Trellis_Datatype.hpp>

@@ -9,16 +9,16 @@
 
 namespace trellis::mpi {
 
-/// What MPI has refused. A task whose message or collective operation fails has failed with this:
-/// `trellis::Error::cause()` has it. Its text names the operation, the ranks, the tag, the count,
-/// the communicator, and says what MPI says.
+/// An error of MPI. A task whose message or collective operation fails has this as its failure:
+/// `trellis::Error::cause()` returns it. Its text names the operation, the ranks, the tag, the
+/// count and the communicator, and has MPI's own text.
 class TRELLIS_IMPL_ONE_FOR_ALL Error : public std::runtime_error {
  public:
-  /// `code`: what an MPI function has returned.
+  /// `code` is what an MPI function has returned.
   Error(std::string const& what, int code);
-  /// As MPI has returned it.
+  /// Returns the code that MPI has returned.
   [[nodiscard]] int code() const noexcept { return m_code; }
-  /// One of MPI's classes of errors: `MPI_ERR_TRUNCATE`, `MPI_ERR_RANK`, ...
+  /// Returns one of MPI's classes of errors: `MPI_ERR_TRUNCATE`, `MPI_ERR_RANK`, ...
   [[nodiscard]] int error_class() const noexcept { return m_class; }
 
  private:

@@ -12,8 +12,8 @@
 
 namespace trellis::Impl {
 
-/// `trace` makes the one of this rank; when it throws, this throws on every rank. `now`: the steady
-/// clock in nanoseconds, for tests of clocks that are not the same.
+/// Writes the traces of all ranks. `trace` makes the trace of this rank; when it throws, this
+/// throws on every rank. `now` is the steady clock in nanoseconds; tests pass clocks that differ.
 void write_traces(mpi::Communicator const& comm, FunctionRef<Trace()> trace,
                   std::string const& path, std::int64_t (*now)() = nullptr);
 
@@ -21,29 +21,30 @@ void write_traces(mpi::Communicator const& comm, FunctionRef<Trace()> trace,
 
 namespace trellis::mpi {
 
-/// Writes what a graph on each rank has recorded (`TaskGraphOptions::record`), to `path.RANK.json`:
+/// Writes to `path.RANK.json` what a graph on each rank has recorded (`TaskGraphOptions::record`):
 ///
 ///     graph.wait();
 ///     mpi::write_trace(comm, graph, "out/trace");       // out/trace.0.json, out/trace.1.json, ...
 ///
-/// Collective, and blocks; it belongs where no message of this thread's is awaited, after
-/// `graph.wait()`. The folder must be there. `trellis_merge_traces out/trace.*.json -o
-/// out/trace.json` makes one file of them, with an arrow for each message.
+/// The call is collective and blocks. Call it when this thread awaits no message, after
+/// `graph.wait()`. The folder must exist. `trellis_merge_traces out/trace.*.json -o out/trace.json`
+/// merges the files into one, with an arrow for each message.
 ///
-/// Each file is one of `Trace::write_chrome_json`. Its process has the number and name of the rank
-/// in `comm`. Times are since the first graph of all ranks was made, by the clock of rank 0: each
-/// rank asks for its time 64 times or more, and takes the answer that came back soonest. It is
-/// wrong by half of that time at most, when it is taken. What clocks drift apart during the run is
-/// not corrected, so early events are wrong by that as well. `otherData` has the offset, how wrong
-/// it may be, and which ranks the communicators have; the `args` of a message have its direction,
-/// communicator, peer and tag, and how many messages of these came before it.
+/// Each file has the format of `Trace::write_chrome_json`. Its process has the number and name of
+/// the rank in `comm`. Times count from the making of the first graph of all ranks, by the clock of
+/// rank 0. Each rank asks rank 0 for its time 64 times or more, and takes the answer that came back
+/// soonest. When it is taken, its error is at most half of the time between question and answer.
+/// The drift of the clocks during the run is not corrected, so it adds to the error of early
+/// events. `otherData` has the offset, its largest error, and the ranks of the communicators. The
+/// `args` of a message have its direction, communicator, peer and tag, and the number of such
+/// messages before it.
 ///
 /// Throws `Error` on every rank when one of them cannot write its file, or has not recorded.
 template <Impl::AnyCommunicator C>
 void write_trace(C const& comm, TaskGraph const& graph, std::string const& path) {
   Impl::write_traces(Impl::communicator_of(comm), [&] { return graph.trace(); }, path);
 }
-/// The same for what `graph.trace()` has said on each rank.
+/// Writes the traces that `graph.trace()` has returned on each rank.
 template <Impl::AnyCommunicator C>
 void write_trace(C const& comm, Trace const& trace, std::string const& path) {
   Impl::write_traces(Impl::communicator_of(comm), [&] { return trace; }, path);

@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <type_traits>
 
-/// With this header values of several ranks are joined: the operators of `reduce`, `allreduce` and
-/// `scan`.
+/// This header has the operators of `reduce`, `allreduce` and `scan`, which join values of several
+/// ranks.
 namespace trellis::Impl {
 
 struct Sum {
@@ -106,38 +106,38 @@ struct MaxLoc {
 
 namespace trellis::mpi {
 
-/// The sum of two values.
+/// Returns the sum of two values.
 inline constexpr Impl::Sum sum{};
-/// The product of two values.
+/// Returns the product of two values.
 inline constexpr Impl::Prod prod{};
-/// The smaller of two values.
+/// Returns the smaller of two values.
 inline constexpr Impl::Min min{};
-/// The larger of two values.
+/// Returns the larger of two values.
 inline constexpr Impl::Max max{};
-/// Are both true?
+/// True if both are true.
 inline constexpr Impl::LAnd land{};
-/// Is one of them true?
+/// True if one of them is true.
 inline constexpr Impl::LOr lor{};
-/// Is exactly one of them true?
+/// True if exactly one of them is true.
 inline constexpr Impl::LXor lxor{};
-/// The bits that both have.
+/// Returns the bits that both have.
 inline constexpr Impl::BAnd band{};
-/// The bits that one of them has.
+/// Returns the bits that one of them has.
 inline constexpr Impl::BOr bor{};
-/// The bits in which two values differ.
+/// Returns the bits in which two values differ.
 inline constexpr Impl::BXor bxor{};
-/// The smallest of values with a place, as Kokkos::MinLoc has them; of equal ones that with the
-/// smallest place.
+/// Returns the smallest of values with a location, as in Kokkos::MinLoc; among equal ones that with
+/// the smallest location.
 inline constexpr Impl::MinLoc min_loc{};
-/// The largest of values with a place, as Kokkos::MaxLoc has them; of equal ones that with the
-/// smallest place.
+/// Returns the largest of values with a location, as in Kokkos::MaxLoc; among equal ones that with
+/// the smallest location.
 inline constexpr Impl::MaxLoc max_loc{};
 
 }  // namespace trellis::mpi
 
 namespace trellis::Impl {
 
-/// What MPI has for an operator on this number; MPI_OP_NULL: nothing.
+/// Returns MPI's own operator for this number; MPI_OP_NULL if it has none.
 template <class Op, class Number>
 MPI_Op own_operator_of_mpi() {
   using std::is_same_v;
@@ -169,7 +169,7 @@ MPI_Op own_operator_of_mpi() {
     return MPI_OP_NULL;
 }
 
-/// How MPI calls an operator that it does not have: for `*count` values of type T.
+/// MPI calls this for an operator that it does not have, with `*count` values of type T.
 template <class Op, class T>
 void apply_operator(void* in, void* in_out, int* count, MPI_Datatype*) {
   T const* const a = static_cast<T const*>(in);
@@ -177,14 +177,15 @@ void apply_operator(void* in, void* in_out, int* count, MPI_Datatype*) {
   for (int k = 0; k < *count; ++k) b[k] = Op()(a[k], b[k]);
 }
 
-/// An operator, and the datatype that it takes, of which a value has `count`.
+/// An operator, and the datatype that it takes. A value has `count` elements of this.
 struct WireReduction {
   MPI_Datatype type;
   int count;
   MPI_Op op;
 };
 
-/// Of bytes; made once for each size, and kept until MPI is finalised.
+/// Returns a datatype of `size` bytes. It is made once for each size, and kept until MPI is
+/// finalised.
 MPI_Datatype datatype_of_bytes(int size);
 MPI_Op make_operator(MPI_User_function* function, bool is_commutative);
 
@@ -196,8 +197,8 @@ constexpr bool is_commutative() {
     return true;
 }
 
-/// Number by number where the operator has a meaning for these, by MPI's own where it has one. Else
-/// values are bytes to MPI, and Op joins them.
+/// Reduces number by number if the operator has a meaning for these, with MPI's own operator if
+/// there is one. Otherwise values are bytes to MPI, and Op joins them.
 template <class Op, class T>
 WireReduction wire_reduction() {
   using Numbers = mpi::NumbersOf<T>;

@@ -26,26 +26,26 @@
 ///     mpi::recv(graph, comm, y, from, tag);                   // Future<Received>
 ///     mpi::sendrecv(graph, comm, x, to, tag, y, from, tag);   // Future<Received>
 ///
-/// Each submits a task and returns at once. In place of the graph stands `self` for a part of a
-/// running task, or a `ResourcePolicy(graph, after(f), priority(1), ...)` without a range; a label
-/// may stand before it. `comm` is a Communicator, an MPI_Comm, or an object whose `comm()` is one.
-/// Views have any rank, layout and memory space; `from` may be MPI_ANY_SOURCE, a tag of a receive
-/// MPI_ANY_TAG, a rank MPI_PROC_NULL.
+/// Each submits a task and returns at once. In place of the graph there may be `self`, for a part
+/// of a running task, or a `ResourcePolicy(graph, after(f), priority(1), ...)` without a range. A
+/// label may stand before it. `comm` is a Communicator, an MPI_Comm, or an object whose `comm()` is
+/// one. Views may have any rank, layout and memory space. `from` may be MPI_ANY_SOURCE, the tag of
+/// a receive MPI_ANY_TAG, and a rank MPI_PROC_NULL.
 ///
-/// Accesses add themselves: what is sent is read, what is received is written, and the message's
-/// channel of the communicator is used in the order of submission, see Communicator. A task is
-/// complete when MPI says that its memory can be used again. No thread waits for that.
+/// Each adds its accesses itself: it reads what it sends, writes what it receives, and uses its
+/// channel of the communicator in the order of submission, see Communicator. A task is complete
+/// when MPI says that its memory can be used again. No thread waits for that.
 ///
-/// Elements travel in the order of their indices, the last index fastest, whatever the layouts of
-/// the two Views are: between Views of equal extents each element keeps its indices. (A
+/// Elements are sent in the order of their indices, the last index fastest, whatever the layouts of
+/// the two Views are. So between Views of equal extents each element keeps its indices. (A
 /// communicator may have the other order, see `Communicator::duplicate`.) A View that lies in
-/// memory in that order goes as it is. Any other one goes through a buffer, by tasks that pack and
-/// unpack it; memory of a device does where MPI cannot reach that. The receiver's View has at least
-/// as many elements as the message; what is behind these stays as it was.
+/// memory in that order is sent as it is. Any other one goes through a buffer, which tasks pack and
+/// unpack. So does a View in device memory that MPI cannot reach. The receiver's View must have at
+/// least as many elements as the message; further elements stay as they were.
 ///
-/// What MPI refuses (a rank that there is not, a View that is too short, ...) is the failure of the
-/// task, with an `mpi::Error` as its cause. A receive whose task is cancelled is cancelled. A call
-/// throws `trellis::Error` while another graph has a message on the same channel.
+/// If MPI refuses a message (as the rank does not exist, the View is too short, ...), the task
+/// fails with an `mpi::Error` as its cause. Cancelling the task of a receive cancels the receive. A
+/// call throws `trellis::Error` while another graph has a message on the same channel.
 namespace trellis::Impl {
 
 struct SendBody {
@@ -54,7 +54,7 @@ struct SendBody {
     message.start(self, std::move(completion));
   }
 };
-/// The first `count` values, as the task before it has said.
+/// Sends the first `count` values; the task before it has returned `count`.
 template <class Count>
 struct SendSomeBody {
   PointToPoint message;
@@ -70,8 +70,8 @@ struct RecvBody {
     message.start(self, std::move(completion));
   }
 };
-/// When MPI refuses one way, the task has failed, and need not send or receive the other one. What
-/// is known to be refused comes first, so that nothing else is started.
+/// When MPI refuses one direction, the task has failed, and the other direction is not needed. A
+/// direction that is known to be refused comes first, so that the other one is not started.
 struct SendRecvBody {
   PointToPoint out;
   PointToPoint in;
@@ -92,7 +92,8 @@ PointToPoint message_of(CommunicatorState::Direction direction, mpi::Communicato
   return {direction, CommunicatorDoor::state(comm), peer, tag, wire_memory(side, what)};
 }
 
-/// A receive that has been unpacked: its future has the value when the View has the elements.
+/// Returns a future of the received value that is ready when the message has been unpacked into the
+/// View.
 template <class... Given>
 Future<mpi::Received> when_unpacked(Label const& label,
                                     ResourcePolicy<Once, Given...> const& policy,
@@ -110,7 +111,8 @@ Future<mpi::Received> when_unpacked(Label const& label,
     return submit();
 }
 
-/// The future of a receive: `received`, or, if the View is packed, that of the task behind it.
+/// Returns the future of a receive: `received` or, if the View is packed, that of the task that
+/// unpacks.
 template <class V, class Policy>
 Future<mpi::Received> when_there(Label const& label, Policy const& policy,
                                  MessageSide<V> const& side, Future<mpi::Received> const& received,
@@ -141,7 +143,7 @@ struct SendOperation {
                           SendBody{message_of(Direction::send, comm, to, tag, side, "send")},
                           side.accesses(ModeConstant<Mode::read>()), read_write(channel));
   }
-  /// With the number of values that are sent, from the front, as a task will say.
+  /// Sends as many values from the front as another task will return.
   template <class Policy, AnyCommunicator C, class V, std::integral Count>
     requires(MessageViewMust<V, false>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
@@ -212,9 +214,9 @@ struct SendRecvOperation {
 namespace trellis::mpi {
 
 /// `send(graph, comm, x, to, tag)` sends all elements of `x` to the rank `to`. Returns a
-/// `Future<void>`: complete when `x` may be written again, whether or not it has been received.
-/// `send(graph, comm, x, count, to, tag)`, with a `Future` of a whole number, sends the first
-/// `count` elements, as many as another task says.
+/// `Future<void>` that is complete when `x` may be written again, whether or not it has been
+/// received. `send(graph, comm, x, count, to, tag)` sends the first `count` elements, where `count`
+/// is a `Future` of a whole number.
 inline constexpr Impl::MpiVerb<Impl::SendOperation> send{};
 
 /// `recv(graph, comm, x, from, tag)` receives into `x`. Returns a `Future<Received>`.
@@ -222,7 +224,7 @@ inline constexpr Impl::MpiVerb<Impl::RecvOperation> recv{};
 
 /// `sendrecv(graph, comm, x, to, send_tag, y, from, recv_tag)` sends `x` and receives into `y`,
 /// which must not overlap it, as one task. Returns a `Future<Received>`. When MPI refuses one of
-/// the two, the other one is given up.
+/// the two, the other one is abandoned.
 inline constexpr Impl::MpiVerb<Impl::SendRecvOperation> sendrecv{};
 
 }  // namespace trellis::mpi

@@ -6,12 +6,12 @@
 
 namespace trellis::mpi {
 
-/// What has been received: the value of the future of `recv` and `sendrecv`. A message may be
-/// shorter than the View; the rest of that is as it was.
+/// Says what has been received: the value of the future of `recv` and `sendrecv`. A message may be
+/// shorter than the View; the rest of the View is as it was.
 struct Received {
-  int source = -1;  ///< its rank in the communicator
+  int source = -1;  ///< rank of the sender in the communicator
   int tag = -1;
-  std::int64_t count = 0;  ///< of values
+  std::int64_t count = 0;  ///< number of values
 };
 
 }  // namespace trellis::mpi

@@ -6,25 +6,25 @@
 
 namespace trellis::mpi {
 
-/// How many threads may call MPI, as MPI_Query_thread says. It decides how messages are started and
-/// asked for:
+/// Says which threads may call MPI, as MPI_Query_thread reports. It decides how messages are
+/// started and polled:
 ///
-/// | level | who calls MPI |
+/// | level | which thread calls MPI |
 /// |---|---|
-/// | multiple | any worker, at any time; one thread at a time asks for what is under way |
-/// | serialized | any worker, under a lock of the process; your own calls, too: see `Guard` |
+/// | multiple | any worker, at any time; one thread at a time polls the messages under way |
+/// | serialized | any worker, under a lock of the process; so must your own calls, see `Guard` |
 /// | funneled, single | the main thread alone, while it waits: message tasks are bound to it |
 enum class ThreadLevel { single, funneled, serialized, multiple };
 
-/// The name that MPI has for it.
+/// Returns MPI's name of the level.
 [[nodiscard]] std::string_view to_string(ThreadLevel level);
 
-/// The level that MPI was initialised with. Throws `trellis::Error` when it is not initialised.
+/// Returns the level that MPI was initialised with. Throws `trellis::Error` when it is not
+/// initialised.
 [[nodiscard]] ThreadLevel thread_level();
 
-/// Initialises MPI for as many threads as it can (MPI_THREAD_MULTIPLE is asked for), if the program
-/// has not done so, and finalises it in the destructor if it was initialised here. It belongs
-/// before Kokkos' own guard:
+/// Initialises MPI unless the program has done so, and asks for MPI_THREAD_MULTIPLE. The destructor
+/// finalises MPI if this has initialised it. It belongs before Kokkos' own guard:
 ///
 ///     int main(int argc, char** argv) {
 ///       trellis::mpi::ScopeGuard const mpi(argc, argv);
@@ -40,8 +40,9 @@ class ScopeGuard {
   bool m_is_mine;
 };
 
-/// A program that was initialised with MPI_THREAD_SERIALIZED and calls MPI beside a graph whose
-/// messages are under way holds one of these meanwhile. With other levels it does nothing.
+/// Locks MPI for calls of your own. A program that was initialised with MPI_THREAD_SERIALIZED must
+/// hold one while it calls MPI and messages of a graph are under way. With other levels it does
+/// nothing.
 class Guard {
  public:
   Guard();

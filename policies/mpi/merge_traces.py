@@ -32,7 +32,7 @@ def ns(microseconds):
 
 
 class Slice:
-    """Of a task, on one row."""
+    """A slice of a task, on one row."""
 
     def __init__(self, event, place):
         self.begin = ns(event["ts"])
@@ -42,7 +42,7 @@ class Slice:
 
     @property
     def last(self):
-        """Viewers bind an arrow to the slice that is open then, and at its end it is closed."""
+        """The last time in it: at its end a viewer would bind an arrow to no slice."""
         return max(self.begin, self.end - 1)
 
 
@@ -56,7 +56,7 @@ class Message:
         self.is_ambiguous = communicator.get("ambiguous", False)
         self.is_send = said["way"] == "send"
         self.peer, self.tag, self.number = said["peer"], said["tag"], said.get("number")
-        self.first = self.last = None  # slices: its body, and what ends when it is complete
+        self.first = self.last = None  # slices: its body, and the one that ends when it is complete
 
     @property
     def is_any(self):
@@ -68,8 +68,8 @@ class Message:
         return (self.communicator, *ends, self.tag)
 
     def may_take(self, channel):
-        """May this receive from any rank, or with any tag, have taken a message of this channel,
-        whose messages go to its rank?"""
+        """True if this receive, from any rank or with any tag, may have taken a message of this
+        channel, whose messages go to its rank."""
         communicator, sender, _, tag = channel
         return (communicator == self.communicator and self.peer in ("any", sender) and
                 self.tag in ("any", tag))
@@ -111,7 +111,7 @@ class RankTrace:
                 for message in of_task[task]:
                     message.last = Slice(event, place)
                     message.first = message.first or message.last
-            # Numbers of communicators are those of this file.
+            # The numbers of communicators belong to this file.
             for said in [*args.get("messages", ()), *filter(None, [args.get("collective")])]:
                 said["communicator"] = communicators[said["communicator"]]["name"]
 
@@ -120,9 +120,9 @@ class Arrows:
     def __init__(self, traces):
         self.pairs = []
         self.without = collections.Counter()  # (is_send, reason)
-        self.latest = 0  # by how much a message has come too early, in ns
+        self.latest = 0  # largest time by which a message has come too early, in ns
         wrong = sorted(trace.about.get("clock_uncertainty_ns", 0) for trace in traces.values())
-        self.uncertainty = sum(wrong[-2:])  # of the clocks of two ranks
+        self.uncertainty = sum(wrong[-2:])  # sum for the clocks of two ranks
         messages = [message for trace in traces.values() for message in trace.messages
                     if message.peer != "none"]
         channels = collections.defaultdict(lambda: ([], []))
@@ -148,13 +148,13 @@ class Arrows:
     def match(self, sends, receives, any_may_take):
         both = sends + receives
         pairs = min(len(sends), len(receives))
-        # If there are as many sends as receives, and all are over, no other receive took any.
+        # If there are as many sends as receives, and all are over, no other receive took one.
         all_over = all(message.state == "done" for message in both)
         if any_may_take and not (len(sends) == len(receives) and all_over):
             for message in both:
                 self.leave(message, MAYBE_ANY)
             return
-        # Whether a message has been sent, or received, when its task has failed, nobody knows.
+        # It is unknown whether a message of a failed task has been sent, or received.
         certain = min((message.number for message in both
                        if message.state in ("failed", "cancelled")), default=len(both))
         for message in both:
@@ -208,7 +208,7 @@ def check(traces_in_order, partial):
 
 
 def merged_events(traces, arrows):
-    """Arrows stand right behind their slices: where times are equal viewers go by that order."""
+    """Puts arrows right behind their slices: viewers use that order if times are equal."""
     behind = collections.defaultdict(list)
     number = 0
 
@@ -224,7 +224,7 @@ def merged_events(traces, arrows):
         behind[send.rank, send.first.place].append(flow("s", send.first, begin))
         behind[receive.rank, receive.last.place].append(flow("f", receive.last, end))
     for rank, trace in traces.items():
-        numbers = {}  # of the arrows within a rank; the files count from 1 each
+        numbers = {}  # new numbers of the arrows within a rank; each file counts from 1
         for place, event in enumerate(trace.events):
             if event["ph"] in "sft":
                 if event["id"] not in numbers:

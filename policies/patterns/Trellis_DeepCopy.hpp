@@ -25,7 +25,7 @@ namespace Impl {
 template <class V>
 using HomeOf = typename V::memory_space::execution_space;
 
-/// Where a copy runs: on the device, if one of the two Views lives there, else on the host.
+/// A copy runs on this space: the device, if one of the two Views lives there, else the host.
 template <class Destination, class Source>
 using CopySpace =
     std::conditional_t<std::is_same_v<HomeOf<Destination>, Kokkos::DefaultHostExecutionSpace>,
@@ -35,7 +35,7 @@ template <class Space, class... V>
 inline constexpr bool reaches_all =
     (Kokkos::SpaceAccessibility<Space, typename V::memory_space>::accessible && ...);
 
-/// Can the elements be copied as one piece of memory, and will Kokkos do so?
+/// True if the elements can be copied as one piece of memory and Kokkos will do so.
 template <class Destination, class Source>
 bool copies_bytes(Destination const& destination, Source const& source) {
   if constexpr (!std::is_same_v<typename Destination::value_type,
@@ -55,8 +55,8 @@ bool copies_bytes(Destination const& destination, Source const& source) {
   }
 }
 
-/// Why the View cannot be filled, "" where it can. Kokkos writes all that is between the first and
-/// the last element where it sees one piece, so what does not belong to the View, too.
+/// Returns why the View cannot be filled; "" if it can. If Kokkos sees one piece, it writes all
+/// memory between the first and the last element, also what does not belong to the View.
 template <class Destination>
 std::string reason_against_fill(Destination const& destination) {
   if (kokkos_sees_one_piece(destination) && !lies_in_one_piece(destination))
@@ -64,7 +64,7 @@ std::string reason_against_fill(Destination const& destination) {
   return {};
 }
 
-/// The first extents that differ, "" where none do.
+/// Returns the first extents that differ; "" if none do.
 template <class Destination, class Source>
 std::string differing_extents(Destination const& destination, Source const& source) {
   for (std::size_t k = 0; k != Destination::rank(); ++k)
@@ -74,7 +74,8 @@ std::string differing_extents(Destination const& destination, Source const& sour
   return {};
 }
 
-/// Why the one cannot be copied to the other, "" where it can. Requires equal extents.
+/// Returns why the source cannot be copied to the destination; "" if it can. Requires equal
+/// extents.
 template <class Destination, class Source>
 std::string reason_against_copy(Destination const& destination, Source const& source) {
   using Space = CopySpace<Destination, Source>;
@@ -84,8 +85,8 @@ std::string reason_against_copy(Destination const& destination, Source const& so
       return "they are not laid out alike in one piece, and no execution space reaches both; copy "
              "through a View that is like one of them and lives with the other";
   if (are_same_elements(destination, source)) return {};  // there is nothing to do
-  // Kokkos would do nothing where both begin and end at the same addresses, refuse where both are
-  // contiguous, and else write elements before it reads them.
+  // Kokkos would do nothing if both begin and end at the same addresses, and refuse if both are
+  // contiguous. Otherwise it would write elements before it reads them.
   if (overlaps(area_of(destination), area_of(source)))
     return "they share memory, and an element of it has not the same index in both; copy through "
            "another View";
@@ -97,7 +98,7 @@ std::string reason_against_copy(Destination const& destination, Source const& so
   return {};
 }
 
-/// What a future will have, as a value to fill with: asked when the copy runs.
+/// The value of a future, to fill with. It is read when the copy runs.
 template <class To, class From>
 struct LaterValue {
   ResultPtr<From> result;
@@ -111,7 +112,7 @@ struct LaterValue {
     return *result->value;
   }
 };
-/// Fails on the host where there is no value: on a device that would be a failure of the device.
+/// Fails on the host if there is no value: on a device that would be a failure of the device.
 template <class Value>
 struct AwaitBody {
   static constexpr BodyTraits traits{.pattern = "deep_copy"};
@@ -125,8 +126,8 @@ inline constexpr bool is_later_v<LaterValue<To, From>> = true;
 
 template <class Space, class Destination, class Source>
 struct CopyBody {
-  // A large functor is another matter, see Trellis_LaunchPolicy.hpp. The functors of Kokkos' copies
-  // hold the two Views and little else.
+  // A large functor cannot be launched again, see Trellis_LaunchPolicy.hpp. The functors of Kokkos'
+  // copies hold the two Views and little else.
   static constexpr BodyTraits traits{
       .pattern = "deep_copy",
       .copies_between_spaces = true,
@@ -172,7 +173,7 @@ Future<void> copy_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
   return submit_copy<Space>(std::move(label), policy, destination, source);
 }
 
-/// Throws where Kokkos would fill more than the View.
+/// Throws if Kokkos would fill more than the View.
 template <class Destination>
 void require_fill(Label const& label, Destination const& destination) {
   std::string const reason = reason_against_fill(destination);
@@ -204,20 +205,22 @@ Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
                                           write(destination), before));
   };
   if (space_adapter<Space>().device() == nullptr) return submit_after(after(source));
-  // A device launches ahead: its tasks must not be launched before the host has the value. In a
-  // plan, the source of the next round must not be before the copy: so that is named, too.
+  // Tasks on a device are launched ahead, but this one must not be launched before the host has the
+  // value. In a plan the source of the next round must not run before the copy, so the source is
+  // named, too.
   Future<void> const awaited = FutureDoor::make(submit<void>(
       Label(label), ResourcePolicy(policy.target(), after(source)), AwaitBody<Value>{value}));
   return submit_after(after(awaited, source));
 }
 
-/// A variable of the host as a View, so that its address is an access like others.
+/// Returns a View of a host variable, so that its address is an access like others.
 template <class T>
 auto view_of(T& variable) {
   return Kokkos::View<T, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(&variable);
 }
 
-/// `destination`: a View, or a variable for what is in a View of rank 0. CopyCheck has been asked.
+/// Submits a copy that CopyCheck has accepted. `destination` is a View, or a variable for the value
+/// of a View of rank 0.
 template <class... A, class Destination, class Source>
 Future<void> submit_any_copy(Label&& label, ResourcePolicy<Once, A...> const& policy,
                              Destination& destination, Source const& source) {
@@ -229,7 +232,7 @@ Future<void> submit_any_copy(Label&& label, ResourcePolicy<Once, A...> const& po
     return fill_view(std::move(label), policy, destination, source);
 }
 
-/// What can be said of a value to fill with, or of a future of one.
+/// True if the value, or the value of the future, can fill elements of type `To`.
 template <class To, class Value>
 inline constexpr bool fills_v = requires(Value const& value) { static_cast<To>(value); };
 template <class To, class T>
@@ -237,8 +240,9 @@ inline constexpr bool fills_v<To, Future<T>> = requires(T const& value) { static
 template <class To>
 inline constexpr bool fills_v<To, Future<void>> = false;
 
-/// One sentence for what a call of deep_copy gets wrong. Each overload asks it, so that little
-/// stands before the sentence, and compiles nothing else then. `Asked`: of `on<...>`, else void.
+/// Gives one sentence for a mistake in a call of deep_copy. Each overload checks it first, so that
+/// few lines come before the sentence, and then compiles nothing else. `Asked` is the space of
+/// `on<...>`, else void.
 template <class Base, class Asked, class Destination, class Source>
 struct CopyCheck {
   using D = std::remove_cvref_t<Destination>;
@@ -300,21 +304,24 @@ struct CopyCheck {
 }  // namespace Impl
 
 /// Submits a task that copies all elements, or fills with a value, like
-/// `Kokkos::deep_copy(instance, destination, source)`; returns at once. The policy says where the
-/// task goes, and what else there is to say: `after`, `priority`, `tag`, `device`, further
-/// accesses. It has no base, and no `on<...>`: the copy runs where the Views are.
+/// `Kokkos::deep_copy(instance, destination, source)`; returns at once. The policy has the graph
+/// and may have properties: `after`, `priority`, `tag`, `device`, further accesses. It has no base,
+/// and no `on<...>`: the copy runs where the Views are.
 ///
-/// - `destination` is a View; or a variable on the host, when the source is a View of rank 0. Like
-///   the memory of an unmanaged View it must be there until the task is complete.
-/// - `source` is a View with the same extents; a value; or a `Future<T>`, after whose task the copy
-///   runs, with its value.
+/// - `destination` is a View, or a host variable if the source is a View of rank 0. The variable,
+///   like the memory of an unmanaged View, must exist until the task is complete.
+/// - `source` is a View with the same extents, a value, or a `Future<T>`. The copy runs after the
+///   task of the future, with its value.
 ///
-/// Throws `Error` when the extents differ, when no execution space reaches both Views and their
-/// layouts differ, when the Views share memory but are not the same, and when the destination has
-/// one element for several indices. Where strides leave holes or interleave such that Kokkos
-/// takes a View for one piece of memory, it is refused, as Kokkos would write beside its elements.
+/// Throws `Error` in these cases:
+/// - the extents differ;
+/// - no execution space reaches both Views, and their layouts differ;
+/// - the Views share memory but are not the same;
+/// - the destination has one element for several indices;
+/// - strides leave holes or interleave such that Kokkos takes a View for one piece of memory, and
+///   would write beside its elements.
 ///
-/// A copy between a device and the host runs on the device and blocks no host thread, if the host's
+/// A copy between a device and the host runs on the device, and blocks no host thread if the host's
 /// memory is pinned (`Kokkos::SharedHostPinnedSpace`). With ordinary host memory the device's
 /// runtime may block the thread that launches the copy until it is done.
 template <class Base, class... Annotations, class Destination, class Source>
@@ -326,7 +333,7 @@ Future<void> deep_copy(Label label, ResourcePolicy<Base, Annotations...> const& 
   else
     return Impl::submit_any_copy(std::move(label), policy, destination, source);
 }
-/// The same, labelled "deep_copy".
+/// Copies or fills with the label "deep_copy".
 template <class Base, class... Annotations, class Destination, class Source>
 Future<void> deep_copy(ResourcePolicy<Base, Annotations...> const& policy,
                        Destination&& destination, Source const& source,
@@ -339,7 +346,7 @@ Future<void> deep_copy(ResourcePolicy<Base, Annotations...> const& policy,
                                  source);
 }
 
-/// The same with a TaskGraph, or the TaskScope of a running task, and nothing else to say.
+/// Copies or fills without properties: `target` is a TaskGraph, or the TaskScope of a running task.
 template <class Target, class Destination, class Source>
   requires Impl::AnyTarget<Target>
 Future<void> deep_copy(Label label, Target& target, Destination&& destination,

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a program forks parts and joins them: a section.
+/// With this header a program forks parts and joins them in a section.
 namespace trellis {
 
 namespace Impl {
@@ -32,7 +32,7 @@ struct SectionCall {
   }
 };
 
-/// Before anything is submitted that refers to what the caller has.
+/// Checks the call before anything is submitted that refers to objects of the caller.
 inline void require_may_join(Target const& target, Label const& section) {
   if (target.collector() != nullptr) refuse_section_in_model(section);
   if (TaskScope* const scope = target.scope())
@@ -43,8 +43,8 @@ inline void require_may_join(Target const& target, Label const& section) {
 
 }  // namespace Impl
 
-/// Runs a section: a task whose body submits parts, `section` in place of the graph. Returns when
-/// all of them are complete, and throws what `Future::get()` would throw if one has failed.
+/// Runs a section: a task whose body submits parts, with `section` in place of the graph. Returns
+/// when all parts are complete. Throws what `Future::get()` would throw if one has failed.
 ///
 ///     trellis::fork_join("sweep", trellis::ResourcePolicy(graph, trellis::read_write(mesh)),
 ///                        [&](trellis::TaskScope& section) {
@@ -53,20 +53,20 @@ inline void require_may_join(Target const& target, Label const& section) {
 ///                                section, trellis::read_write(tile.cells)), ...);
 ///                        });
 ///
-/// To other tasks a section is one task, with the policy's accesses and properties, and its parts
-/// are as those of any task, see TaskScope. The parts start when the body returns, or waits, with
-/// `section.wait()` or for anything else. Then the graph's `Orchestration` is asked how to run them:
-/// one after the other, or in parallel, see there; of a body that waits for its parts it is asked
-/// anew for those of each phase. What the body submits to the graph itself is no part, and may go on
-/// when the section is over.
+/// To other tasks a section is one task, with the policy's accesses and properties. Its parts are
+/// like those of any task, see TaskScope. The parts start when the body returns, or waits (with
+/// `section.wait()` or otherwise). Then the graph's `Orchestration` decides whether to run them one
+/// after the other or in parallel, see there. If the body waits for its parts, it decides anew for
+/// the parts of each phase. Tasks that the body submits to the graph itself are no parts, and may
+/// go on when the section is over.
 ///
-/// The thread that runs the body runs parts of this section and nothing else until they are
-/// complete, or sleeps, and then another thread takes its place. Where the section need not wait
-/// for earlier tasks, that is the calling thread.
+/// The thread that runs the body runs only parts of this section until they are complete. If it
+/// sleeps, another thread takes its place. If the section need not wait for earlier tasks, the
+/// calling thread runs the body.
 ///
-/// May be called in a task, with the graph or with its own TaskScope; a section in another one has
-/// a depth of 1 more, and by default its parts run one after the other. While a plan is recorded the
-/// call records the section and returns; it runs as one in each replay.
+/// A task may call this, with the graph or with its own TaskScope. A section in another one has a
+/// depth of 1 more, and by default its parts run one after the other. While a plan is recorded, the
+/// call records the section and returns; each replay runs it as a section.
 template <class... Annotations, class Body>
 void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Body&& body) {
   if constexpr (Impl::SectionMustReturnNothing<std::decay_t<Body>>::holds()) {
@@ -78,7 +78,7 @@ void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& po
   }
 }
 
-/// The same without a label: the section is called by the file and line where its policy was made.
+/// Runs a section without a label: it is named by the file and line where its policy was made.
 template <class... Annotations, class Body>
 void fork_join(ResourcePolicy<Impl::Once, Annotations...> const& policy, Body&& body) {
   fork_join(Label::of(policy.target().site()), policy, std::forward<Body>(body));

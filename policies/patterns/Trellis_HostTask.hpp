@@ -28,7 +28,8 @@ namespace Impl {
 
 /// Stands for the space of a host task whose callable takes a TaskScope.
 struct Scoped {};
-/// The same of one that takes a `Completion<T>`, and before that a TaskScope if `scoped`.
+/// Stands for the space of a host task whose callable takes a `Completion<T>`, and before that a
+/// TaskScope if `scoped`.
 template <class T, bool scoped>
 struct Late {
   static constexpr bool takes_scope = scoped;
@@ -41,8 +42,8 @@ template <class Space>
 inline constexpr bool is_host_v =
     std::is_void_v<Space> || std::is_same_v<Space, Scoped> || is_late_v<Space>;
 
-/// What the future of a task has whose callable returns this: a host task may end with another
-/// future.
+/// Gives the value type of a task's future from what its callable returns: a host task may end with
+/// another future.
 template <class Space, class Returned>
 struct ValueFrom {
   using type = Returned;
@@ -61,12 +62,12 @@ struct ValueFrom<Late<T, scoped>, void> {
   static constexpr bool comes_later = false;
 };
 
-/// The rest of a body that ends with a future: takes the value over.
+/// The rest of a body that ends with a future. It takes over the future's value.
 template <class T>
 struct ResultBody {
   static constexpr BodyTraits traits{.pattern = "result"};
   ResultPtr<T> from;
-  Result<T>* to;  ///< of the task that this is a part of, which lives longer
+  Result<T>* to;  ///< result of the task that this is a part of, which lives longer
   void run(void*, Label const&) { to->value.emplace(value_of(from)); }
 };
 template <>
@@ -78,16 +79,16 @@ struct ResultBody<void> {
 template <class Body>
 struct AgainBody {
   static constexpr BodyTraits traits{.pattern = "respawn", .may_wait = true, .may_give_up = true};
-  Body* body;  ///< of the task that this is a part of, which lives longer
+  Body* body;  ///< body of the task that this is a part of, which lives longer
   TaskHandle self;
-  int runs;  ///< before this one
+  int runs;  ///< number of runs before this one
   void run(void*, Label const& label) {
     ToolsRegion const region(label);
     body->run_scoped(self, GraphDoor::running(), label, runs);
   }
 };
 
-/// Submits what is left of a body that has done all but return.
+/// Submits the rest of a body that has done all but return.
 template <class Body>
 void submit_rest(TaskHandle const& self, Label const& label, std::span<TaskHandle const> after,
                  Body&& rest, bool goes_on = false) {
@@ -99,7 +100,7 @@ void submit_rest(TaskHandle const& self, Label const& label, std::span<TaskHandl
   GraphDoor::submit_rest(self, std::move(spec));
 }
 
-/// The task has the value of another future when that is there.
+/// Gives the task the value of another future when that is there.
 template <class T>
 void end_with(TaskHandle const& self, Label const& label, Future<T> const& future,
               ResultPtr<T> const& result) {
@@ -116,11 +117,11 @@ void end_with(TaskHandle const& self, Label const& label, Future<T> const& futur
     submit_rest(self, label, {&task, 1}, ResultBody<T>{FutureDoor::result(future), &*result});
 }
 
-/// Is it the callable of a section's task, SectionCall?
+/// True if it is the callable of a section's task, SectionCall.
 template <class Callable>
 inline constexpr bool is_section_v = requires { typename Callable::is_section; };
 
-/// Calls `callable(arguments..., views...)`, and keeps what it returns. `Self`: the body.
+/// Calls `callable(arguments..., views...)`, and keeps what it returns. `Self` is the body.
 template <class Space, class Callable, class Views, class Self>
 struct CallBodyBase {
   static constexpr BodyTraits traits{
@@ -132,7 +133,7 @@ struct CallBodyBase {
   Callable callable;
   Views views;
 
-  // Inlined: a recursion goes through both for each of its tasks.
+  // Both are inlined, as a recursion goes through them for each of its tasks.
   [[gnu::always_inline]] void run(void* instance, Label const& label) {
     ToolsRegion const region(label);
     if constexpr (std::is_void_v<Space>) {
@@ -147,9 +148,9 @@ struct CallBodyBase {
                   [&]() -> decltype(auto) { return call(*static_cast<Space const*>(instance)); });
     }
   }
-  /// `task`: whose body this is. A thread that runs it again runs another task. One that has run a
-  /// few times may go on for ever; before that it may be a recursion, whose memory is bounded when
-  /// what was begun last goes first.
+  /// `task` is the task with this body. When the body runs again, the thread runs another task. A
+  /// body that has run a few times may go on for ever. Before that it may be a recursion, whose
+  /// memory is bounded if the task begun last goes first.
   [[gnu::always_inline]] void run_scoped(TaskHandle const& task, TaskHandle const& running,
                                          Label const& label, int runs = 0) {
     constexpr int few = 4;
@@ -244,7 +245,7 @@ struct CallResult;
 template <class Callable, class... A>
 struct CallResult<Callable, TypeList<A...>> {
   static constexpr bool callable = std::is_invocable_v<Callable&, A...>;
-  template <class>  // asked for where the callable is called so
+  template <class>  // a template, as only the chosen form may instantiate it
   static constexpr bool keeps_atomic =
       std::is_invocable_v<Callable&, typename AsOnlyAtomic<A>::type...>;
   static auto type() {
@@ -252,8 +253,8 @@ struct CallResult<Callable, TypeList<A...>> {
       return std::type_identity<std::decay_t<std::invoke_result_t<Callable&, A...>>>{};
   }
 };
-/// Types of the parameters, where they have any: not of a generic lambda, or of one of several call
-/// operators.
+/// Lists the types of the parameters. The list is empty for a generic lambda, and if there are
+/// several call operators.
 template <class Callable>
 struct ParametersOf {
   using type = TypeList<>;
@@ -286,7 +287,7 @@ struct ParametersOf<R (C::*)(P...) const noexcept> {
   using type = TypeList<P...>;
 };
 
-/// The Completion among the first parameters; void: there is none.
+/// Finds the Completion among the first parameters; void if there is none.
 template <class... P>
 struct CompletionIn {
   using how = void;
@@ -319,7 +320,7 @@ struct MutableList<std::tuple<T...>> {
   using type = TypeList<typename SeenAs<T>::type&...>;
 };
 
-/// How one is called with a Completion in front; `How` is void: not at all.
+/// Says how a callable is called with a Completion in front. A void `How` means not at all.
 template <class How, class F, class Views>
 struct LateCalls {
   static constexpr bool any = false;
@@ -338,8 +339,8 @@ struct LateCalls<Late<T, scoped>, F, Views> {
   static constexpr bool any = Long::callable || Short::callable;
 };
 
-/// How a callable is called: with the annotated Views or without, and with a TaskScope or a
-/// Completion before them where only that fits.
+/// Says how a callable is called: with the annotated Views or without, and with a TaskScope or a
+/// Completion before them if only that fits.
 template <class Space, class Callable, class... Annotations>
 struct CallForms {
   using F = std::decay_t<Callable>;
@@ -352,7 +353,7 @@ struct CallForms {
   using Short = CallResult<F, Instance>;
   using ScopedLong = CallResult<F, typename Concat<TypeList<TaskScope&>, Mutable>::type>;
   using ScopedShort = CallResult<F, TypeList<TaskScope&>>;
-  /// As its parameters say.
+  /// The form that its parameters name.
   using Named = typename LateFormOf<typename ParametersOf<F>::type>::type;
   static consteval auto chosen() {
     using Host = std::bool_constant<std::is_void_v<Space>>;
@@ -374,7 +375,8 @@ struct CallForms {
       return way<Late<void, true>, LateCalls<Late<void, true>, F, Mutable>>();
     }
   }
-  /// What the body is told to hand over before the Views; how it is called, void: not at all.
+  /// `Before` says what the body passes before the Views. `Result` says how the callable is called;
+  /// void means not at all.
   template <class Before, class Result, bool gets_views>
   struct Way {
     using How = Before;
@@ -415,7 +417,7 @@ struct CallForms {
               MustReach<Reached, Annotations...>>;
 };
 
-/// May the task have it, by a move or a copy of what it was given?
+/// True if the task can keep it, by a move or a copy of the argument.
 template <class Callable>
 inline constexpr bool may_be_kept_v = std::is_constructible_v<std::decay_t<Callable>, Callable>;
 
@@ -450,15 +452,15 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
 /// host thread as soon as its accesses allow; returns at once. The Future holds the return value.
 ///
 /// A callable may return the `Future<T>` of another task of the graph, e.g. of a part. Then this
-/// one's future is a `Future<T>`, too, and has that value, which is copied, when that task and this
-/// one are complete. Nobody waits for it. When that task fails, this one does.
+/// task's future is a `Future<T>`, too. It gets a copy of that value when both tasks are complete.
+/// No thread waits for that. When that task fails, this one fails.
 ///
 /// A callable whose first parameter is a `TaskScope&` can split the task into parts and give up
 /// accesses, see Trellis_TaskScope.hpp.
 ///
-/// A callable whose first parameter, or the next one after that, is a `Completion<T>` starts
-/// something that is over later; it returns nothing, and the Future holds what `done(value)` is
-/// told. See Trellis_Completion.hpp.
+/// A callable whose first or second parameter is a `Completion<T>` starts something that ends
+/// later. It returns nothing, and the Future holds the value passed to `done(value)`. See
+/// Trellis_Completion.hpp.
 template <class... Annotations, class Callable>
 auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
                Callable&& callable) {
@@ -477,10 +479,10 @@ auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& po
   }
 }
 
-/// Submits a task that calls `callable(instance)`, or `callable(instance, views...)`, with an
-/// execution space instance of its own as soon as its accesses allow; returns at once. The callable
-/// runs on the host, also for a device: on a thread that launches tasks for the graph. So any
-/// library call that takes an instance (Kokkos Kernels, ...) can be a task. The space is the
+/// Submits a task that calls `callable(instance)`, or `callable(instance, views...)`, as soon as
+/// its accesses allow; returns at once. The task has an execution space instance of its own. The
+/// callable runs on the host, also for a device: on a thread that launches tasks for the graph. So
+/// any library call that takes an instance (Kokkos Kernels, ...) can be a task. The space is the
 /// default execution space or the one given with `on<Space>`. The Future holds the return value.
 template <class... Annotations, class Callable>
 auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
@@ -503,7 +505,7 @@ auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& p
   }
 }
 
-/// The same without a label: the task is called by the file and line where its policy was made.
+/// Submits a task without a label: it is named by the file and line where its policy was made.
 template <class Base, class... Annotations, class Callable>
 auto host_task(ResourcePolicy<Base, Annotations...> const& policy, Callable&& callable) {
   return host_task(Label::of(policy.target().site()), policy, std::forward<Callable>(callable));

@@ -25,7 +25,7 @@ inline constexpr bool is_late_view_v = false;
 template <class D, class M, class L>
 inline constexpr bool is_late_view_v<LateView<D, M, L>> = true;
 
-/// What stands on one side of a copy, in the form in which Kokkos gets it.
+/// Describes one side of a copy, in the form in which Kokkos gets it.
 struct NotLate {};
 template <class T>
 struct CopySide {
@@ -54,7 +54,7 @@ struct CopySide<LateView<D, M, L>> {
   }
 };
 
-/// The copy of Views of which some get their memory when it is launched.
+/// Copies between Views, some of which get their memory when the copy is launched.
 template <class Space, class To, class From, class LateTo, class LateFrom>
 struct LateCopyBody : CopyBodyOn<Space, To, From> {
   static constexpr BodyTraits traits{.pattern = "deep_copy", .copies_between_spaces = true};
@@ -76,7 +76,7 @@ struct LateCopyBody : CopyBodyOn<Space, To, From> {
   }
 };
 
-/// What a future will have, as a value to fill with.
+/// Gives the LaterValue of a future, to fill with.
 template <class To, class F>
 struct LaterOf;
 template <class To, class T>
@@ -117,7 +117,7 @@ Future<void> submit_late_copy(Label&& label, ResourcePolicy<Once, A...> const& p
             if (space_adapter<Space>().device() == nullptr)
               return submit_as(std::type_identity<Space>(), value, NotLate(), accesses...,
                                after(source));
-            // As for a View, see fill_view.
+            // The reason is that of a View, see fill_view.
             Future<void> const awaited = FutureDoor::make(
                 submit<void>(Label(label), ResourcePolicy(policy.target(), after(source)),
                              AwaitBody<Later>{value}));
@@ -142,8 +142,8 @@ using LateCopyCheck =
 
 }  // namespace Impl
 
-/// The same where one or both are LateViews, which have their memory when the copy runs, and their
-/// extents: that these differ is then the failure of the task.
+/// Copies or fills if one or both are LateViews. These get their memory and extents before the copy
+/// runs, so different extents are a failure of the task.
 template <class Base, class... Annotations, class Destination, class Source>
   requires(Impl::copies_late_v<Destination, Source>)
 Future<void> deep_copy(Label label, ResourcePolicy<Base, Annotations...> const& policy,
@@ -154,7 +154,7 @@ Future<void> deep_copy(Label label, ResourcePolicy<Base, Annotations...> const& 
   else
     return {};
 }
-/// The same, labelled "deep_copy".
+/// Copies or fills with the label "deep_copy".
 template <class Base, class... Annotations, class Destination, class Source>
   requires(Impl::copies_late_v<Destination, Source>)
 Future<void> deep_copy(ResourcePolicy<Base, Annotations...> const& policy,
@@ -162,7 +162,7 @@ Future<void> deep_copy(ResourcePolicy<Base, Annotations...> const& policy,
                        std::source_location site = std::source_location::current()) {
   return deep_copy(Label(std::string("deep_copy"), site), policy, destination, source);
 }
-/// The same with a TaskGraph, or the TaskScope of a running task, and nothing else to say.
+/// Copies or fills without properties: `target` is a TaskGraph, or the TaskScope of a running task.
 template <class Target, class Destination, class Source>
   requires(Impl::AnyTarget<Target> && Impl::copies_late_v<Destination, Source>)
 Future<void> deep_copy(Label label, Target& target, Destination&& destination,

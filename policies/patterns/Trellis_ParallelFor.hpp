@@ -50,9 +50,9 @@ struct ForBody {
 /// allow; returns at once.
 ///
 /// The functor is called as Kokkos would call it (tag, indices), or with the annotated Views, in
-/// order, after the indices: a View annotated with `read` as `read_view<V>`, one with `atomic_add`
-/// or `atomic_mul` as `atomic_view<V>`, others as they are. Throws `Error` for a negative range,
-/// for `after(...)` with a future of another graph, and after Kokkos::finalize().
+/// order, after the indices. It gets a View annotated with `read` as `read_view<V>`, one with
+/// `atomic_add` or `atomic_mul` as `atomic_view<V>`, and others as they are. Throws `Error` for a
+/// negative range, for `after(...)` with a future of another graph, and after Kokkos::finalize().
 template <class Base, class... Annotations, class Functor>
 Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                           Functor&& functor) {
@@ -78,7 +78,7 @@ Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> cons
   return {};
 }
 
-/// The same without a label: the task is called by the file and line where its policy was made.
+/// Submits a task without a label: it is named by the file and line where its policy was made.
 template <class Base, class... Annotations, class Functor>
 Future<void> parallel_for(ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor) {
   return parallel_for(Label::of(policy.target().site()), policy, std::forward<Functor>(functor));

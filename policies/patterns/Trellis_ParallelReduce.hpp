@@ -26,13 +26,13 @@ constexpr bool goes_into_future() {
   if constexpr (Kokkos::is_reducer_v<Reducer>)
     return is_made_into<Reducer>;
   else
-    return true;  // another sentence says what is wrong
+    return true;  // another check reports the error
 }
 
 }  // namespace Impl
 
 /// A result of `parallel_reduce` that goes into the Future: `reduced<Kokkos::Max<double>>`. The
-/// reducer may be a class of your own that does what Kokkos asks of reducers, and that can be made
+/// reducer may be a class of your own that meets Kokkos' requirements of reducers and can be made
 /// on a value (`value_type&`) or on its `result_view_type`.
 ///
 /// `reduced<Kokkos::Max<double>>(q)` goes into q, a field of a model.
@@ -54,7 +54,8 @@ inline constexpr Reduced<Reducer> reduced{};
 
 namespace Impl {
 
-/// Reduced with the functor's own init, join and final (a sum if it has none), into the Future.
+/// A result for the Future, reduced with the functor's own init, join and final (a sum if it has
+/// none).
 template <class T>
 struct ReducedByFunctor {
   template <class Functor>
@@ -62,7 +63,7 @@ struct ReducedByFunctor {
     return {};
   }
 };
-/// An array, whose length the functor says.
+/// An array, whose length the functor gives.
 template <class T>
 struct ReducedByFunctor<T[]> {
   std::size_t count;
@@ -91,19 +92,20 @@ template <class Functor>
   requires requires { typename Functor::value_type; }
 struct OwnValue<Functor> : std::type_identity<typename Functor::value_type> {};
 
-/// A result goes into a Future, into a View, or into the View that a Kokkos reducer was made with.
+/// Describes a result, which goes into a Future, into a View, or into the View that a Kokkos
+/// reducer was made with.
 template <class R>
 struct ResultTraits;
-/// Not a variable.
+/// True for a result, which a variable is not.
 template <class R>
 inline constexpr bool is_result_v =
     IsReduced<R>::value || Kokkos::is_view_v<R> || Kokkos::is_reducer_v<R> || is_late_result_v<R>;
-/// Another one has said so by itself.
+/// False if `reduced<R>` names no reducer. Other errors are reported elsewhere.
 template <class R>
 inline constexpr bool is_whole_result_v = true;
 template <class R>
 inline constexpr bool is_whole_result_v<Reduced<R>> = Kokkos::is_reducer_v<R>;
-/// `is_array`: the functor reduces into an array.
+/// True if the result has the right rank. `is_array`: the functor reduces into an array.
 template <bool is_array, class R>
 constexpr bool has_right_rank() {
   if constexpr (Kokkos::is_view_v<R>)
@@ -150,14 +152,14 @@ struct ResultTraits<ReducedTo<Reducer, R>> {
   using value_type = typename Reducer::value_type;
   static auto access(ReducedTo<Reducer, R> const& result) { return write(result.resource); }
 };
-/// Stored in a body.
+/// Describes a result that is stored in a body.
 template <class P>
   requires is_late_place_v<P>
 struct ResultTraits<P> {
   using value_type = typename P::seen_type::non_const_value_type;
 };
 
-/// The access that a result adds, as a tuple; empty for one that goes into the Future.
+/// Returns the access that a result adds, as a tuple; empty for one that goes into the Future.
 template <class R>
 auto result_access(R const& result) {
   if constexpr (IsReduced<R>::value)
@@ -166,7 +168,7 @@ auto result_access(R const& result) {
     return std::tuple<decltype(ResultTraits<R>::access(result))>(ResultTraits<R>::access(result));
 }
 
-/// Among several results Kokkos calls no `final`.
+/// True if a reducer has `final`. Kokkos does not call it if there are several results.
 template <class R>
 struct HasFinal : std::false_type {};
 template <class R>
@@ -198,7 +200,7 @@ void require_lasting(Label const& label, R const& result) {
   }
 }
 
-/// Kokkos writes as many values as the functor says, into one piece of memory.
+/// Throws unless the View has room: Kokkos writes `value_count` values into one piece of memory.
 template <class Functor, class V>
 void require_room(Label const& label, Functor const& functor, V const& view) {
   auto const count = static_cast<std::size_t>(functor.value_count);
@@ -210,7 +212,7 @@ void require_room(Label const& label, Functor const& functor, V const& view) {
                            "\", which is not contiguous; reduce into one that is, and copy");
 }
 
-/// The same for a View that is known when the task is launched.
+/// Throws unless a View that is known at the launch has room.
 template <class Functor, class P>
 void require_room_late(Label const& label, Functor const& functor, P const& stored) {
   if constexpr (is_late_place_v<P>) {
@@ -228,7 +230,7 @@ void require_room_late(Label const& label, Functor const& functor, P const& stor
   }
 }
 
-/// Values of all `Reduced` results: nothing, one, or a tuple.
+/// The values of all `Reduced` results: nothing, one value, or a tuple.
 template <class... V>
 struct FutureValue {
   using type = std::tuple<V...>;
@@ -250,8 +252,8 @@ struct FutureValueOf;
 template <class... V>
 struct FutureValueOf<TypeList<V...>> : FutureValue<V...> {};
 
-/// What Kokkos gets for each result: the View or reducer itself, or a reducer on a value that lives
-/// in this frame.
+/// Gives Kokkos, for each result, the View or reducer itself, or a reducer on a value that lives in
+/// this frame.
 template <class R>
 struct LiveResult {
   R const& given;
@@ -298,9 +300,9 @@ struct LiveResult<P> {
   std::tuple<> value() { return {}; }
 };
 
-/// How one of several results is reduced into a slot, and where it goes from there.
+/// Says how one of several results is reduced into a slot, and where it goes from there.
 template <class R>
-struct SlotPart {  // a View: the sum, as in Kokkos
+struct SlotPart {  // for a View: the sum, as in Kokkos
   using reducer_type = Kokkos::Sum<typename ResultTraits<R>::value_type, Kokkos::HostSpace>;
   static reducer_type reducer(R const&, typename R::non_const_value_type& place) {
     return reducer_type(place);
@@ -352,7 +354,7 @@ struct SlotReduction {
                   std::tuple<Results...> const& results, Slot& slot) {
     run(label, policy, functor, results, slot.renew(), std::index_sequence_for<Results...>{});
   }
-  /// What goes into the Future: nothing, one value, or a tuple.
+  /// Returns what goes into the Future: nothing, one value, or a tuple.
   static auto future_values(Value const& value) {
     return future_values(value, std::index_sequence_for<Results...>{});
   }
@@ -401,7 +403,7 @@ struct SlotReduction {
   }
 };
 
-/// The same for an array.
+/// Reduces into an array on a device without a wait.
 template <class Space, class T>
 struct SlotReduction<Space, ReducedByFunctor<T[]>> {
   using memory_space = typename AdapterOf<Space>::result_space;
@@ -419,7 +421,8 @@ struct SlotReduction<Space, ReducedByFunctor<T[]>> {
   }
 };
 
-/// For a space whose launches are complete when they return, and for one View as the result.
+/// Takes the place of a slot on a space whose launches are complete when they return, and if the
+/// only result is a View.
 struct NoSlot {
   using Slot = NoSlot;
 };
@@ -432,8 +435,8 @@ template <class Space, class... Results>
   requires reduces_into_slot<Space, Results...>
 struct SlotReductionOf<Space, Results...> : std::type_identity<SlotReduction<Space, Results...>> {};
 
-/// What Kokkos gets of the only result, a View or a reducer: a reducer that does not say where it
-/// reduces to, as one on a View, or Kokkos would wait for it.
+/// Returns what Kokkos gets for the only result, a View or a reducer. Kokkos would wait for a
+/// reducer that does not say where it reduces to, so that becomes a reducer on its View's memory.
 template <class R>
 decltype(auto) without_wait(R const& result) {
   if constexpr (Kokkos::is_reducer_v<R> && !SaysWhereItReduces<R>)
@@ -495,7 +498,7 @@ struct ReduceBody {
     keep_values(*result, InSlot::future_values(slot.value()));
   }
 };
-/// All results go into Views.
+/// The body of a reduction whose results all go into Views.
 template <class Traits, class Functor, class... Results>
 struct ReduceBody<Traits, Functor, void, Results...> {
   static constexpr BodyTraits traits{
@@ -529,7 +532,7 @@ struct ReduceBody<Traits, Functor, void, Results...> {
   }
 };
 
-/// `Own`: the functor's member type `value_type`, or void.
+/// Submits a reduction. `Own` is the functor's member type `value_type`, or void.
 template <class Traits, class Call, class Own, class Policy, class Functor, class First,
           class... Rest>
 auto submit_reduction(Label&& label, Policy const& policy, Functor&& functor, First const& first,
@@ -583,12 +586,13 @@ auto submit_reduction(Label&& label, Policy const& policy, Functor&& functor, Fi
 /// as its last arguments.
 ///
 /// `results` are Views of rank 0 and Kokkos reducers made on Views (both count as `write`
-/// accesses), or `reduced<Reducer>`, whose value comes with the returned Future: a `Future<T>` for
-/// one such result, a `Future<std::tuple<...>>` for several. Or fields of a model, or parts of
-/// fields: of rank 0 as Views are, with a reducer as `reduced<Reducer>(field)`.
+/// accesses), or `reduced<Reducer>`. The value of the latter comes with the returned Future: a
+/// `Future<T>` for one such result, a `Future<std::tuple<...>>` for several. Fields of a model and
+/// parts of fields are results, too: of rank 0 like Views, or with a reducer as
+/// `reduced<Reducer>(field)`.
 ///
 /// A functor with a member type `value_type = T[]` and a member `value_count` reduces into an array
-/// of so many values, `T*` as its last argument. Its result is one contiguous View, or field, of
+/// of that many values; its last argument is `T*`. Its result is one contiguous View, or field, of
 /// rank 1 with room for them.
 template <class Base, class... Annotations, class Functor, class First, class... Rest>
 auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,
@@ -665,7 +669,7 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
   }
 }
 
-/// The same without a label: the task is called by the file and line where its policy was made.
+/// Submits a task without a label: it is named by the file and line where its policy was made.
 template <class Base, class... Annotations, class Functor, class... Results>
 auto parallel_reduce(ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor,
                      Results const&... results) {

@@ -34,7 +34,7 @@ struct ScanBody {
     result->value.emplace(std::move(total));
   }
 };
-/// Gives the total of nothing, which Kokkos leaves as it was on some spaces.
+/// Sets the total of an empty scan, which Kokkos leaves as it was on some spaces.
 template <class Functor, class V, class Tag>
 struct NothingScanned {
   Functor functor;
@@ -49,7 +49,7 @@ struct NothingScanned {
   }
 };
 
-/// On a device Kokkos would wait for a total that goes into a variable.
+/// Scans into a slot: on a device Kokkos would wait for a total that goes into a variable.
 template <class Traits, class Functor, class Value>
   requires has_result_space<typename Traits::execution_space>
 struct ScanBody<Traits, Functor, Value> {
@@ -80,7 +80,7 @@ struct ScanBody<Traits, Functor, Value> {
   void finish() { result->value.emplace(slot.value()); }
 };
 
-/// The total goes into a View. `Stored`: the View, or a place for it.
+/// Scans with the total in a View. `Stored` is the View, or a place for it.
 template <class Traits, class Functor, class Stored>
 struct ScanIntoView {
   static constexpr BodyTraits traits{
@@ -105,7 +105,7 @@ struct ScanIntoView {
   }
 };
 
-/// What Kokkos can scan over.
+/// True for a base that Kokkos can scan over.
 template <class Base>
 inline constexpr bool is_one_dimensional = false;
 template <>
@@ -158,8 +158,8 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
   }
 }
 
-/// The same with the total in a View of rank 0, which counts as a `write` access, or in such a field
-/// of a model.
+/// Scans with the total in a View of rank 0, or in such a field of a model. This counts as a
+/// `write` access.
 template <class Base, class... Annotations, class Functor, class Total>
 auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                    Functor&& functor, Total const& total) {
@@ -198,7 +198,7 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
   }
 }
 
-/// The same without a label: the task is called by the file and line where its policy was made.
+/// Submits a task without a label: it is named by the file and line where its policy was made.
 template <class Base, class... Annotations, class Functor, class... Total>
   requires(sizeof...(Total) <= 1)
 auto parallel_scan(ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor,

@@ -17,17 +17,17 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header, besides <Trellis.hpp>, sorting a View is a task.
+/// With this header and <Trellis.hpp>, sorting a View is a task.
 namespace trellis {
 
 namespace Impl {
 
-/// Where a View is sorted: on the space that `on<...>` says, else where the View lives.
+/// A View is sorted on this space: that of `on<...>`, else where the View lives.
 template <class V, class Asked>
 using SortSpace =
     std::conditional_t<!std::is_void_v<Asked>, Asked, typename V::memory_space::execution_space>;
 
-/// `Compare`: none or one.
+/// The body of a sort. `Compare` has at most one type.
 template <class Space, class Keys, class Values, class... Compare>
 struct SortBody {
   static constexpr BodyTraits traits{.pattern = "sort"};
@@ -70,7 +70,7 @@ Future<void> submit_sort(Label&& label, ResourcePolicy<Base, Annotations...> con
     else
       return submit(given, read_write(keys));
   };
-  // A space that is not part of Kokkos is asked for by its name.
+  // A space that is not part of Kokkos is named explicitly.
   if constexpr (std::is_void_v<Asked> && is_foreign_v<Home>)
     return std::apply(
         [&](auto const&... annotation) {
@@ -90,7 +90,7 @@ concept Comparator = !Kokkos::is_view_v<Compare>;
 
 /// Submits a task that sorts a View of rank 1 in place, as `Kokkos::sort(instance, view)` does;
 /// returns at once. The policy has no base. The task runs where the View lives, or on the space of
-/// `on<...>`, and reads and writes the View; to sort a part of a View, give a `Kokkos::subview`.
+/// `on<...>`, and reads and writes the View. To sort a part of a View, pass a `Kokkos::subview`.
 ///
 /// On a host space one thread sorts (`std::sort`). On a device Kokkos waits for its stream, in the
 /// thread that launches the task.
@@ -103,7 +103,7 @@ Future<void> sort(Label label, ResourcePolicy<Base, Annotations...> const& polic
                 "Trellis: a View of const elements cannot be sorted");
   return Impl::submit_sort(std::move(label), policy, view, std::tuple<>(), compare...);
 }
-/// The same for pairs, each a key and the value at the same index, in the order of the keys, as
+/// Sorts pairs of a key and the value at the same index by their keys, as
 /// `Kokkos::Experimental::sort_by_key` does. Throws `Error` when the Views differ in length.
 template <class Base, class... Annotations, class Keys, class Values, Impl::Comparator... Compare>
   requires(Kokkos::is_view_v<Keys> && Kokkos::is_view_v<Values> && sizeof...(Compare) <= 1)
@@ -118,7 +118,7 @@ Future<void> sort_by_key(Label label, ResourcePolicy<Base, Annotations...> const
   return Impl::submit_sort(std::move(label), policy, keys, values, compare...);
 }
 
-/// The same without a label: the task is called by the file and line where its policy was made.
+/// Sorts without a label: the task is named by the file and line where its policy was made.
 template <class Base, class... Annotations, class V, Impl::Comparator... Compare>
   requires(Kokkos::is_view_v<V> && sizeof...(Compare) <= 1)
 Future<void> sort(ResourcePolicy<Base, Annotations...> const& policy, V const& view,

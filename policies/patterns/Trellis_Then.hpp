@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-/// With this header a task goes on with what another one has computed: `future.then(f)`, and
-/// futures join with their values.
+/// With this header a task continues with the value of another one: `future.then(f)`. Futures join
+/// with their values.
 namespace trellis {
 
 namespace Impl {
@@ -28,7 +28,7 @@ Target beside(Future<T> const& future) {
   return Target(FutureDoor::handle(future));
 }
 
-/// Asked in each `then`, so that little stands before the sentence.
+/// The check of a `then`. Each `then` names it, so that few lines come before its sentence.
 template <class T, class F>
 using ThenCheck =
     typename CallForms<void, F, decltype(value(std::declval<Future<T> const&>()))>::Check;
@@ -108,7 +108,7 @@ auto Future<void>::then(Label label, Scope& self, F&& f) const {
 
 namespace Impl {
 
-/// The values of several futures, as copies.
+/// Joins the values of several futures, as copies.
 template <class... T>
 struct JoinValues {
   std::tuple<T...> operator()(T const&... value) const { return std::tuple<T...>(value...); }
@@ -133,7 +133,7 @@ struct ValueOfFuture<Future<T>> {
 template <class R>
 using ValueTypeOf = typename ValueOfFuture<ElementOf<R>>::type;
 
-/// `target`: null stands for the graph of the first one.
+/// Joins the values of a range. A null `target` stands for the graph of the first future.
 template <class R>
 Future<std::vector<ValueTypeOf<R>>> join_values(Label&& label, Target const* target, R&& futures) {
   using T = ValueTypeOf<R>;
@@ -161,9 +161,9 @@ auto join_values(Label&& label, Target target, Future<T> const&... futures) {
 
 }  // namespace Impl
 
-/// As `when_all`, with the values: a `Future<std::vector<T>>` of a range of futures, and a
-/// `Future<std::tuple<T...>>` of some. The values are copied. Throws `Error` when the graph is
-/// gone.
+/// Joins like `when_all`, with copies of the values. Returns a `Future<std::vector<T>>` for a range
+/// of futures, and a `Future<std::tuple<T...>>` for single futures. Throws `Error` when the graph
+/// is gone.
 template <Impl::FutureRange R>
 auto when_all_values(Label label, R&& futures) {
   return Impl::join_values(std::move(label), nullptr, std::forward<R>(futures));
@@ -172,12 +172,12 @@ template <class First, class... T>
 auto when_all_values(Label label, Future<First> const& first, Future<T> const&... rest) {
   return Impl::join_values(std::move(label), Impl::beside(first), first, rest...);
 }
-/// The same, labelled "when_all_values".
+/// Joins with the label "when_all_values".
 template <Impl::FutureRange R>
 auto when_all_values(R&& futures, std::source_location site = std::source_location::current()) {
   return when_all_values(Label(std::string("when_all_values"), site), std::forward<R>(futures));
 }
-/// The type of the result leaves no place for the call site.
+/// Refuses single futures without a label: the parameters leave no place for the call site.
 template <class First, class... T>
 Impl::Refused when_all_values(Future<First> const&, Future<T> const&...) {
   static_assert(
@@ -186,8 +186,8 @@ Impl::Refused when_all_values(Future<First> const&, Future<T> const&...) {
       "a label");
   return {};
 }
-/// The same with the target named, a TaskGraph or the TaskScope of a running task, whose part the
-/// new task becomes. There may be no futures.
+/// Joins with a given target: a TaskGraph, or the TaskScope of a running task, whose part the new
+/// task becomes. There may be no futures.
 template <class Target, Impl::FutureRange R>
   requires Impl::is_target_v<Target>
 auto when_all_values(Label label, Target& target, R&& futures) {

@@ -31,7 +31,7 @@ Future<void> join(Label&& label, Target&& target, Before&& before) {
       std::move(label), ResourcePolicy(target, std::forward<Before>(before)), JoinBody{}));
 }
 
-/// A future, and the place in the source that named it.
+/// A future, and the source location that named it.
 struct SitedFuture {
   template <class T>
   SitedFuture(Future<T> const& future, std::source_location at = std::source_location::current())
@@ -42,9 +42,9 @@ struct SitedFuture {
 
 }  // namespace Impl
 
-/// A future that is complete when all of these are. It fails when one of them fails, as a task
-/// after them would: it is one, which does nothing. All must be of one graph, to which the new task
-/// goes, too; else this throws `Error`, and so it does when there is none: then name the graph.
+/// Returns a future that is complete when all of these are. Its task does nothing and comes after
+/// theirs, so it fails when one of them fails. All must be of one graph, to which the new task
+/// goes, too. Throws `Error` if they are not, or if there are none: then name the graph.
 template <Impl::FutureRange R>
 Future<void> when_all(Label label, R&& futures) {
   return Impl::join(std::move(label), after(std::forward<R>(futures)));
@@ -55,7 +55,7 @@ Future<void> when_all(Label label, Future<First> const& first, Future<T> const&.
       std::move(label),
       Impl::AfterAll{{}, {Impl::FutureDoor::handle(first), Impl::FutureDoor::handle(rest)...}});
 }
-/// The same, labelled "when_all".
+/// Joins with the label "when_all".
 template <Impl::FutureRange R>
 Future<void> when_all(R&& futures, std::source_location site = std::source_location::current()) {
   return when_all(Label(std::string("when_all"), site), std::forward<R>(futures));
@@ -66,8 +66,8 @@ Future<void> when_all(Impl::SitedFuture first, Future<T> const&... rest) {
                     Impl::AfterAll{{}, {first.task, Impl::FutureDoor::handle(rest)...}});
 }
 
-/// The same with the target named, a TaskGraph or the TaskScope of a running task, whose part the
-/// new task becomes. There may be no futures.
+/// Joins with a given target: a TaskGraph, or the TaskScope of a running task, whose part the new
+/// task becomes. There may be no futures.
 template <class Target, Impl::FutureRange R>
   requires Impl::is_target_v<Target>
 Future<void> when_all(Label label, Target& target, R&& futures) {

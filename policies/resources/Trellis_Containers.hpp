@@ -12,7 +12,7 @@
 #include <tuple>
 #include <type_traits>
 
-/// With this header Kokkos' containers are resources. (It includes none of them.)
+/// With this header Kokkos' containers are resources. (It does not include them.)
 ///
 /// | container | what an annotation means | what a functor gets |
 /// |---|---|---|
@@ -21,7 +21,7 @@
 /// | `Bitset` | the set as a whole. Setting bits is atomic: `atomic_add` lets several tasks do so at the same time | for `read` a `ConstBitset`, else as it is |
 /// | `StaticCrsGraph`, `Crs`, and `CrsMatrix` of Kokkos Kernels | row map and entries; of a matrix the annotation means the values, and its graph is read | as it is |
 ///
-/// A container must not be rehashed or resized while tasks use it: those make new memory.
+/// A container must not be rehashed or resized while tasks use it, as that allocates new memory.
 namespace Kokkos {
 template <typename Key, typename Value, typename Device, typename Hasher, typename EqualTo>
 class UnorderedMap;
@@ -35,7 +35,7 @@ namespace trellis {
 
 namespace Impl {
 
-/// The View of all elements of a DynRankView.
+/// A DynRankView, which gives a View of all its elements.
 template <class T>
 concept DynRankViewLike = !Kokkos::is_view_v<T> && requires(T const& view) {
   { view.ConstDownCast() };
@@ -59,7 +59,7 @@ concept CrsMatrixLike = requires(T const& matrix) {
   requires Kokkos::is_view_v<std::remove_cvref_t<decltype(matrix.values)>>;
 };
 
-/// What is const in a graph is only read, whatever else is written.
+/// Returns the access of a View of a graph: a const one is only read, even if the graph is written.
 template <class V, class How>
 auto access_if_mutable(V const& view, How how) {
   if constexpr (std::is_const_v<typename V::value_type> &&
@@ -69,8 +69,8 @@ auto access_if_mutable(V const& view, How how) {
     return access(view, how);
 }
 
-/// Updates of the container are atomic by themselves, so what an atomic access names is its memory as
-/// an atomic View.
+/// Returns the access of a container's memory. Updates of the container are atomic by themselves,
+/// so for an atomic access its memory is named as an atomic View.
 template <class V, class How>
 auto access_by_container(V const& view, How how) {
   if constexpr (std::is_same_v<How, ModeConstant<Mode::atomic_add>> ||

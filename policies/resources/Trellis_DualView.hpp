@@ -27,19 +27,19 @@
 ///                        [](decltype(x)::t_host_const x) { ... });
 ///
 /// A task accesses the side that its execution space works on, and a functor gets the View of that
-/// side. Its flags are kept as `sync` and `modify` would keep them: where the other side is newer,
-/// a task that copies it is submitted first ("sync" and the View's label); a task that does not
-/// only read marks its side as modified. The flags always tell how it will be when the tasks
-/// submitted so far are complete, so after a `wait` they are right for plain Kokkos code, and what
-/// such code marks as modified is copied for later tasks. Also for `write`, which need not cover
-/// all elements; a program that overwrites all of them calls `clear_sync_state` before.
+/// side. Its flags are kept as `sync` and `modify` would keep them. If the other side is newer, a
+/// task that copies it is submitted first ("sync" and the View's label). A task that does not only
+/// read marks its side as modified. The flags always tell the state after all tasks submitted so
+/// far. So after a `wait` they are right for plain Kokkos code, and what such code marks as
+/// modified is copied for later tasks. The copy is also made for `write`, which need not cover all
+/// elements. A program that overwrites all of them calls `clear_sync_state` before.
 ///
 /// The flags belong to the whole DualView, as in Kokkos: use one, its copies and its subviews, from
-/// one thread at a time. A task that only reads a subview copies that part, and the flags stay; one
-/// that changes a subview while the other side is newer is refused (`Error`), because what is newer
-/// elsewhere would be lost: let a task read the whole before. While a plan is recorded none can be
-/// used (`Error`): name the side there, `read(x.view_device())`. For a part of a task the side that
-/// the task itself has is the only one in reach.
+/// one thread at a time. A task that only reads a subview copies that part, and the flags stay. A
+/// task that changes a subview while the other side is newer is refused (`Error`), because newer
+/// elements outside the subview would be lost: let a task read the whole before. While a plan is
+/// recorded, no DualView can be used (`Error`): name the side, `read(x.view_device())`. A part of a
+/// task can use only the side that the task itself has.
 namespace trellis {
 
 namespace Impl {
@@ -53,14 +53,15 @@ concept DualViewLike = requires(T const& dual) {
   { dual.need_sync_host() } -> std::convertible_to<bool>;
 };
 
-/// The side that a task on `Space` uses: the device's, if that is its space or the only one that it
+/// True if a task on `Space` uses the device side: if that is its space, or the only side that it
 /// can touch.
 template <class Dual, class Space>
 inline constexpr bool is_device_side =
     std::is_same_v<typename Dual::t_dev::execution_space, Space> ||
     !CanTouch<Space, typename Dual::t_host::memory_space>::value;
 
-/// Is it less than what was allocated? Then it is a subview, whose flags tell of more than itself.
+/// True if the View is less than what was allocated. Then it is a subview, and the flags describe
+/// more than itself.
 template <class V>
 bool is_part(V const& view) {
   auto const* const record = record_of(view);

@@ -17,23 +17,23 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header memory of the host is a resource as it stands: `std::vector`, `std::array`,
-/// `std::span`, plain arrays and everything else with contiguous elements, and `mdspan` (that of the
-/// standard library, of Kokkos, ...) with strides.
+/// With this header host memory is a resource: `std::vector`, `std::array`, `std::span`, plain
+/// arrays and everything else with contiguous elements. So is `mdspan` (that of the standard
+/// library, of Kokkos, ...) with strides.
 ///
 ///     std::vector<double> x(n);
 ///     trellis::host_task("sort", trellis::ResourcePolicy(graph, trellis::read_write(x)),
 ///                        [](std::span<double> x) { std::sort(x.begin(), x.end()); });
 ///
-/// A functor gets a `std::span` of the elements, of const elements where they are only read; for an
-/// `mdspan` it gets that. The memory must stay where it is until the task is complete: Trellis does
-/// not keep it, and a vector must not grow. It has no label, unless `named` gives it one.
+/// A functor gets a `std::span` of the elements, which are const if the task only reads; for an
+/// `mdspan` it gets the `mdspan`. The memory must stay in place until the task is complete: Trellis
+/// does not keep it, and a vector must not grow. It has no label, unless `named` gives it one.
 namespace trellis {
 
 namespace Impl {
 
-/// Elements that hold their own in themselves are memory as any other, also where each of them
-/// would be a resource by itself.
+/// Elements that contain their own elements are memory like any other, even if each of them is a
+/// resource by itself.
 template <class T>
 concept HoldsElements =
     OpenResource<T> && (std::is_bounded_array_v<T> || is_kokkos_array<T> ||
@@ -58,7 +58,7 @@ concept MdSpan = !Kokkos::is_view_v<T> && requires(T const& array) {
   { T::rank() } -> std::convertible_to<std::size_t>;
 };
 
-/// Memory of the host, held as an annotation holds it, and a label for it.
+/// Host memory, held as an annotation holds it, with a label.
 template <class Held, bool is_const>
 struct NamedMemory {
   std::string label;
@@ -67,13 +67,13 @@ struct NamedMemory {
 
 }  // namespace Impl
 
-/// Contiguous elements on the host.
+/// Describes contiguous elements on the host.
 template <class T>
   requires Impl::HostRange<T>
 struct ResourceTraits<T> {
-  /// What a container lets change when it is not const itself; what a span refers to.
+  /// The element type of a container that is not const, or of a span.
   using element_type = std::remove_pointer_t<decltype(std::data(std::declval<T&>()))>;
-  /// Elements of a span are const by themselves, and there when it is not.
+  /// Elements of a span may be const by themselves, and outlive the span.
   static constexpr bool is_const_if_container_is =
       std::is_const_v<std::remove_pointer_t<decltype(std::data(std::declval<T const&>()))>> &&
       !(std::is_const_v<element_type> && std::ranges::enable_borrowed_range<T>);
@@ -94,7 +94,7 @@ struct ResourceTraits<T> {
   }
 };
 
-/// Elements on the host with strides.
+/// Describes elements on the host with strides.
 template <class T>
   requires Impl::MdSpan<T>
 struct ResourceTraits<T> {
@@ -121,7 +121,7 @@ struct ResourceTraits<T> {
   static T argument(T const& array, auto) { return array; }
 };
 
-/// Memory with a label.
+/// Describes memory with a label.
 template <class Held, bool is_const>
 struct ResourceTraits<Impl::NamedMemory<Held, is_const>> {
   using Named = ResourceTraits<std::remove_cvref_t<Held>>;
@@ -137,7 +137,7 @@ struct ResourceTraits<Impl::NamedMemory<Held, is_const>> {
   }
 };
 
-/// Gives memory of the host a label, for messages and records: `read(named("weights", weights))`.
+/// Gives host memory a label, for messages and records: `read(named("weights", weights))`.
 template <class R>
 auto named(std::string label, R&& memory) {
   static_assert(Impl::HostRange<std::remove_cvref_t<R>> || Impl::MdSpan<std::remove_cvref_t<R>>,

@@ -19,14 +19,14 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header, which `Trellis.hpp` does not include, futures are senders: what tasks compute
-/// goes into chains of `std::execution` (P2300), as stdexec has it.
+/// With this header, which `Trellis.hpp` does not include, futures are senders. The values of tasks
+/// go into chains of `std::execution` (P2300), as in stdexec.
 namespace trellis {
 
 namespace Impl {
 
-/// Completes an operation once: in the call, with the value that it is given; else when it is
-/// destroyed, as a task that is cancelled is not called. (In a plan it is called in each round.)
+/// Completes an operation once: in the call, with the argument, or else in the destructor, as a
+/// cancelled task does not call it. (A plan calls it in each round.)
 template <class Operation>
 class SenderCompletion {
  public:
@@ -34,7 +34,7 @@ class SenderCompletion {
   SenderCompletion(SenderCompletion&& other) noexcept
       : m_operation(std::exchange(other.m_operation, nullptr)) {}
   SenderCompletion& operator=(SenderCompletion&&) = delete;
-  /// In both, the operation may be gone afterwards.
+  /// The operation may be gone after either of these.
   ~SenderCompletion() {
     if (m_operation != nullptr) m_operation->complete();
   }
@@ -59,25 +59,25 @@ class FutureOperation {
   FutureOperation& operator=(FutureOperation&&) = delete;
 
   void start() noexcept {
-    // While a plan is recorded its tasks count as done.
+    // While a plan is recorded, its tasks count as done.
     bool const is_in_plan = PlanRecording::top != nullptr &&
                             (FutureDoor::handle(m_future).id & PlanNode::recorded) != 0;
     if (!m_future.valid() || (!is_in_plan && m_future.is_done())) return complete();
     Future<T> const future = m_future;  // this may be gone as soon as the task is submitted
     try {
       Future<void> const completed = future.then("as_sender", SenderCompletion(*this));
-      // There nobody runs tasks but who waits.
+      // In a serial graph only a waiting thread runs tasks.
       if (GraphDoor::is_serial(FutureDoor::handle(future))) completed.wait();
-    } catch (...) {  // whatever it was, the completion has been destroyed
+    } catch (...) {  // whatever was thrown, the completion has been destroyed
     }
   }
 
-  /// Within the task: a recorded one is not complete before its whole replay is.
+  /// Called within the task: a recorded task is not complete before its whole replay is.
   template <class... Value>
   void complete_with(Value const&... value) noexcept {
     stdexec::set_value(std::move(m_receiver), value...);
   }
-  /// The future has a value or a failure, or nothing comes of the task.
+  /// Called when the future has a value or a failure, or when the task will not run.
   void complete() noexcept {
     std::exception_ptr problem;
     try {
@@ -138,21 +138,21 @@ class FutureSender {
 
 namespace experimental {
 
-/// A sender of what the task computes. It can be connected any number of times, before or after the
-/// task is complete, and inside a task. Completes with
+/// Returns a sender of the task's value. It can be connected any number of times, before or after
+/// the task is complete, and inside a task. It completes with
 ///
-/// - `set_value(T const&)`, or `set_value()`: a reference to what the future holds;
-/// - `set_stopped()`, when `graph.cancel` has been asked to stop the task, or one that it needs;
-/// - `set_error(std::exception_ptr)`: what `get()` throws; or that the graph takes no more tasks,
-///   or has no memory for one.
+/// - `set_value(T const&)`, a reference to the value in the future, or `set_value()`;
+/// - `set_stopped()`, when `graph.cancel` was called for the task, or for one that it needs;
+/// - `set_error(std::exception_ptr)`, with what `get()` throws, or when the graph takes no more
+///   tasks or has no memory for one.
 ///
-/// It completes within a task "as_sender" of the graph, on the thread that runs that; at once, in
-/// `start`, when the future's task is complete already. In a recording that task is one of the
-/// plan, which completes it in its first round. A request to stop the receiver does not reach the
-/// task, which others may wait for as well: call `graph.cancel(future)`. A thread that blocks, as
-/// in `sync_wait`, runs no tasks meanwhile. So the main thread must not block there for what needs
-/// a task with `main_thread`, nor a task for one behind itself; Trellis finds no deadlock of that
-/// kind.
+/// It completes within a task "as_sender" of the graph, on the thread that runs this; at once, in
+/// `start`, if the future's task is already complete. In a recording "as_sender" is a task of the
+/// plan, and the first round completes the operation. A request to stop the receiver does not reach
+/// the task, which others may wait for as well: call `graph.cancel(future)`. A thread that blocks,
+/// as in `sync_wait`, runs no tasks meanwhile. So the main thread must not block for something that
+/// needs a task with `main_thread`. A task must not block for one that comes after itself. Trellis
+/// does not detect deadlocks of that kind.
 ///
 ///     auto sum = parallel_reduce("sum", ResourcePolicy(graph, Range(0, n), read(x)), f);
 ///     auto [root] = stdexec::sync_wait(

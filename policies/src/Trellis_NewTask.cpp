@@ -14,7 +14,7 @@ namespace trellis::Impl {
 
 void Requests::reserve(std::size_t accesses) {
   if (accesses <= m_room) return;
-  accesses = std::max(accesses, 2 * m_room);  // ranges of ranges ask for a few more, many times
+  accesses = std::max(accesses, 2 * m_room);  // ranges of ranges ask for a few more many times
   auto* const larger =
       static_cast<AccessRequest*>(::operator new(accesses * sizeof(AccessRequest)));
   std::uninitialized_copy(begin(), end(), larger);
@@ -65,7 +65,7 @@ int threads_of(Target const& target, threads const& asked) {
 
 void NewTask::take_numbers(std::span<TaskNumber const> numbers) {
   m_names_numbers = true;
-  if (m_target.collector() != nullptr) return;  // refused by `send`
+  if (m_target.collector() != nullptr) return;  // `send` refuses it
   for_each_task_of(numbers, graph_of(m_target), spec.label,
                    [&](TaskHandle const& before) { m_before.push_back(before); });
 }

@@ -7,7 +7,8 @@
 #include <string>
 #include <utility>
 
-/// What the fronts say of wrong input. (Texts take the compiler long, so they are not in headers.)
+/// This file has the errors of the fronts for wrong input. (Texts take long to compile, so they are
+/// not in headers.)
 namespace trellis {
 
 namespace Impl {

@@ -17,19 +17,19 @@
 #include <string>
 #include <utility>
 
-/// With this header tasks that run at the same time have a value each: a sum, a buffer, a
-/// histogram.
+/// With this header tasks that run at the same time each have a value of their own: a sum, a
+/// buffer, a histogram.
 namespace trellis {
 
 namespace Impl {
 
-/// A T for each thread slot, made when its thread asks for it first.
+/// Has a T for each thread slot, made when the slot's thread first asks for it.
 ///
-/// INVARIANT. The entry of a slot is made, and given away by `local`, by the thread that has the
-/// slot, so no two threads do so at the same time (see Trellis_ThreadSlot.hpp; who has the slot
-/// later happens after). Whoever looks at all entries finds them by pointers that were stored with
-/// release order. What is in them is another matter: that is ordered by the tasks' accesses to the
-/// token, or by a wait.
+/// INVARIANT. Only the thread that has a slot makes the slot's entry, and returns it from `local`.
+/// So no two threads do so at the same time (see Trellis_ThreadSlot.hpp; a later owner of the slot
+/// happens after an earlier one). A thread that looks at all entries finds them by pointers that
+/// were stored with release order. Their contents are ordered by the tasks' accesses to the token,
+/// or by a wait.
 template <class T>
 class PerThread final : public SharedState {
  public:
@@ -64,7 +64,7 @@ class PerThread final : public SharedState {
 
  private:
   static constexpr std::size_t block_size = 256;
-  /// Values of different threads share no line of cache, nor two lines that are fetched together.
+  /// Values of different threads share no cache line, nor two lines that are fetched together.
   struct alignas(128) Entry {
     explicit Entry(std::function<T()> const& make) : value(make()) {}
     T value;
@@ -85,7 +85,7 @@ class PerThread final : public SharedState {
     }
     std::atomic<Entry*>& place = (*block.load(std::memory_order_acquire))[place_of(slot)];
     if (Entry* const made = place.load(std::memory_order_relaxed))
-      return made->value;  // making it has asked for it
+      return made->value;  // `m_make` has called `local`
     place.store(entry.get(), std::memory_order_release);
     return entry.release()->value;
   }
@@ -103,8 +103,8 @@ class PerThread final : public SharedState {
 
 }  // namespace Impl
 
-/// A T for each thread on which tasks run, so that tasks which run at the same time can update one
-/// without a lock:
+/// Has a T for each thread on which tasks run, so that tasks which run at the same time can update
+/// one without a lock:
 ///
 ///     trellis::PerWorker<double> sums("sums");
 ///     for (auto const& tile : tiles)
@@ -116,26 +116,26 @@ class PerThread final : public SharedState {
 ///                          [=] { return sums.combine(0.0, std::plus<>()); });
 ///
 /// It is one resource (its `token()`). Tasks that use `local()` name it in `atomic_add`, and run at
-/// the same time; a task that reads all values names it in `read`, one that changes them in `write`
-/// or `read_write`, and these are ordered after and before the others.
+/// the same time. A task that reads all values names it in `read`. One that changes them names it
+/// in `write` or `read_write`. Such tasks are ordered with the others.
 ///
 /// Copies are the same object, which lives until the last copy is gone; functors capture it by
 /// value. On the host, any thread may ask for its value, also the threads of a worker's pool in a
-/// kernel, and those of several graphs. Which task's part is in which value is a matter of chance:
-/// a sum of floating-point numbers is rounded in another order each time.
+/// kernel, and those of several graphs. The assignment of tasks to values is not deterministic: a
+/// sum of floating-point numbers is rounded in another order each time.
 ///
-/// A body that waits (`self.wait()`, `get()`) may run other tasks on its own stack, which find its
-/// `local()`: do not leave that half changed over a wait.
+/// A body that waits (`self.wait()`, `get()`) may run other tasks on its own stack, which use the
+/// same `local()`: do not leave it half changed during a wait.
 template <class T>
 class PerWorker {
  public:
   using value_type = T;
 
-  /// Values are `T()` at first.
+  /// Each value is `T()` at first.
   explicit PerWorker(std::string label = "PerWorker")
     requires std::default_initializable<T>
       : PerWorker(std::move(label), [] { return T(); }) {}
-  /// Values are copies of this one at first.
+  /// Each value is a copy of `initial` at first.
   PerWorker(std::string label, T const& initial)
     requires std::copy_constructible<T>
       : PerWorker(std::move(label), [initial] { return T(initial); }) {}
@@ -146,36 +146,36 @@ class PerWorker {
   PerWorker(std::string label, Make make)
       : m_values(new Impl::PerThread<T>(std::move(label), std::move(make))) {}
 
-  /// What annotations name.
+  /// Returns the token that annotations name.
   [[nodiscard]] Token const& token() const { return m_values.get()->token(); }
 
-  /// The calling thread's value, made at the first call. On the host only. Throws what making it
-  /// throws.
+  /// Returns the calling thread's value, made at the first call. It works only on the host. Throws
+  /// what making the value throws.
   [[nodiscard]] KOKKOS_FUNCTION T& local() const {
     KOKKOS_IF_ON_HOST((return m_values.get()->local();))
     KOKKOS_IF_ON_DEVICE(
         (Kokkos::abort("Trellis: PerWorker::local() on a device"); __builtin_unreachable();))
   }
 
-  /// Calls `f(value)` for each value that there is. Requires, like all below, that no task updates
-  /// any: call it in a task that says so, or after a wait.
+  /// Calls `f(value)` for each existing value. Requires, like all functions below, that no task
+  /// updates any: call it in a task that has such an access, or after a wait.
   template <class F>
   void for_each(F&& f) const {
     m_values.get()->for_each(f);
   }
-  /// `op(... op(op(initial, value), value) ..., value)` with all values there are.
+  /// Returns `op(... op(op(initial, value), value) ..., value)` with all existing values.
   template <class R, class Op>
   [[nodiscard]] R combine(R initial, Op op) const {
     for_each([&](T const& value) { initial = op(std::move(initial), value); });
     return initial;
   }
-  /// How many values there are.
+  /// Returns how many values exist.
   [[nodiscard]] std::size_t size() const {
     std::size_t count = 0;
     for_each([&](T const&) { ++count; });
     return count;
   }
-  /// Destroys all values; they are made anew when they are asked for.
+  /// Destroys all values; `local` makes them anew.
   void clear() const { m_values.get()->clear(); }
 
  private:

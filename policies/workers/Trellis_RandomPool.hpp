@@ -21,9 +21,9 @@ namespace trellis {
 
 namespace Impl {
 
-/// A Kokkos pool, from whose states each thread takes one when it first needs one, and another one
-/// when it needs several at a time. From then on it is with its thread, not in the pool. When that
-/// thread has ended, one that is started later may go on with its states.
+/// Has a Kokkos pool. Each thread takes a state from it when it first needs one, and another one
+/// when it needs several at a time. From then on the state belongs to the thread. When that thread
+/// has ended, a thread that is started later may take over its states.
 template <class Pool>
 class RandomStates final : public SharedState {
  public:
@@ -86,13 +86,13 @@ class RandomStates final : public SharedState {
 ///                             pool.free_state(generator);
 ///                           });
 ///
-/// Kokkos itself chooses a state by the number that a thread has in its own instance, which is 0 on
-/// every worker of one thread: tasks that run at the same time would draw the same numbers. Here
-/// each thread has states of its own. So no annotation is needed. Which thread runs a task is a
-/// matter of chance, though, and so are the numbers that it draws.
+/// Kokkos itself chooses a state by the number of a thread in its own instance. This is 0 on every
+/// worker of one thread, so tasks that run at the same time would draw the same numbers. Here each
+/// thread has states of its own, so no annotation is needed. The thread that runs a task is not
+/// deterministic, though, and so are not the numbers that the task draws.
 ///
 /// Copies are the same pool. `Kokkos::fill_random(instance, x, pool, range)` takes it, too. On a
-/// device this is Kokkos' pool, made from the seed alone, whose states are locked there.
+/// device this is Kokkos' pool, made from the seed alone, which locks its states there.
 template <class Pool,
           bool on_device = Impl::DeviceSpace<typename Pool::device_type::execution_space>>
 class RandomPool {
@@ -110,13 +110,13 @@ class RandomPool {
     typename States::State* m_state;
   };
 
-  /// `states`: one for each thread that draws, those of workers' pools included, and one more for
-  /// each further generator that a thread has at the same time.
+  /// Makes the pool. There must be a state for each thread that draws, including those of workers'
+  /// pools, and one more for each further generator that a thread has at the same time.
   explicit RandomPool(std::uint64_t seed, std::uint64_t states = 4096)
       : m_states(new States(seed, states)) {}
 
-  /// A generator for the calling thread alone, until it is given to `free_state`, by the same
-  /// thread. On the host only. Throws `Error` when there are no states left.
+  /// Returns a generator for the calling thread alone, until the same thread passes it to
+  /// `free_state`. It works only on the host. Throws `Error` when there are no states left.
   [[nodiscard]] KOKKOS_FUNCTION generator_type get_state() const {
     KOKKOS_IF_ON_HOST((return generator_type(m_states.get()->take());))
     KOKKOS_IF_ON_DEVICE((Kokkos::abort("Trellis: the RandomPool of a host space on a device");

@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <limits>
 
-/// With this header random numbers are the same in every run, whatever the order of the tasks, the
-/// threads and the space that they run on.
+/// With this header random numbers are the same in every run, whatever the order of the tasks,
+/// their threads and their space.
 namespace trellis {
 
 /// A sequence of random numbers, with the members of Kokkos' generators, so `Kokkos::rand<...>`
 /// takes it. It is Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as
-/// 1, 2, 3; SC 2011): a block of four numbers is a function of a key and a counter, and nothing is
-/// kept but these. A sequence has 2^34 numbers of 32 bits, then it begins again.
+/// 1, 2, 3; SC 2011): a block of four numbers is a function of a key and a counter, which are the
+/// only state. A sequence has 2^34 numbers of 32 bits, then it begins again.
 class RandomStream {
  public:
   static constexpr std::uint32_t MAX_URAND = std::numeric_limits<std::uint32_t>::max();
@@ -27,7 +27,7 @@ class RandomStream {
                                          std::uint32_t step)
       : m_key{low(seed), high(seed)}, m_counter{0, step, low(index), high(index)} {}
 
-  /// Uniform in [0, MAX_URAND], [0, range), [start, end).
+  /// Return a number uniform in [0, MAX_URAND], [0, range), [start, end).
   KOKKOS_FUNCTION constexpr std::uint32_t urand() {
     if (m_next == 4) {
       make_block(m_key, m_counter, m_block);
@@ -60,7 +60,7 @@ class RandomStream {
     return urand64(end - start) + start;
   }
 
-  /// Uniform in [0, MAX_RAND], [0, range), [start, end).
+  /// Return a number uniform in [0, MAX_RAND], [0, range), [start, end).
   KOKKOS_FUNCTION constexpr int rand() { return static_cast<int>(urand() >> 1); }
   KOKKOS_FUNCTION constexpr int rand(int range) {
     return static_cast<int>(urand(static_cast<std::uint32_t>(range)));
@@ -80,7 +80,7 @@ class RandomStream {
     return static_cast<std::int64_t>(urand64(static_cast<std::uint64_t>(end) - from) + from);
   }
 
-  /// Uniform in [0, 1), [0, range), [start, end).
+  /// Return a number uniform in [0, 1), [0, range), [start, end).
   KOKKOS_FUNCTION constexpr float frand() { return static_cast<float>(urand() >> 8) * 0x1p-24F; }
   KOKKOS_FUNCTION constexpr float frand(float range) { return range * frand(); }
   KOKKOS_FUNCTION constexpr float frand(float start, float end) {
@@ -94,7 +94,7 @@ class RandomStream {
     return drand(end - start) + start;
   }
 
-  /// Normally distributed (Box and Muller's method).
+  /// Returns a normally distributed number (Box and Muller's method).
   KOKKOS_FUNCTION double normal() {
     double const radius = Kokkos::sqrt(-2 * Kokkos::log(1 - drand()));
     return radius * Kokkos::cos(2 * Kokkos::numbers::pi_v<double> * drand());
@@ -103,7 +103,7 @@ class RandomStream {
     return mean + deviation * normal();
   }
 
-  /// The four numbers of a key and a counter.
+  /// Computes the four numbers of a key and a counter.
   KOKKOS_FUNCTION static constexpr void make_block(std::uint32_t const (&key)[2],
                                                    std::uint32_t const (&counter)[4],
                                                    std::uint32_t (&block)[4]) {
@@ -137,7 +137,7 @@ class RandomStream {
   int m_next = 4;
 };
 
-/// Random sequences by number: of a particle, a cell, a sample, and of a time step.
+/// Has random sequences by number: that of a particle, a cell or a sample, and that of a time step.
 ///
 ///     trellis::RandomStreams const random(seed);
 ///     trellis::parallel_for("walk", trellis::ResourcePolicy(graph, n, trellis::read_write(x)),
@@ -146,13 +146,13 @@ class RandomStream {
 ///                             x(i) += generator.normal();
 ///                           });
 ///
-/// Tasks share nothing here, so they need no annotation and no index of a worker, and the result is
-/// that of `TRELLIS_SERIAL=1`, on any space.
+/// Tasks share nothing here, so they need no annotation and no worker index. The result is that of
+/// `TRELLIS_SERIAL=1`, on any space.
 class RandomStreams {
  public:
   KOKKOS_FUNCTION explicit constexpr RandomStreams(std::uint64_t seed) : m_seed(seed) {}
 
-  /// The sequence with these numbers. Those of two pairs have nothing in common.
+  /// Returns the sequence with these numbers. The sequences of two pairs have nothing in common.
   [[nodiscard]] KOKKOS_FUNCTION constexpr RandomStream operator()(std::uint64_t index,
                                                                   std::uint32_t step = 0) const {
     return {m_seed, index, step};

@@ -28,7 +28,7 @@ namespace trellis {
 
 namespace Impl {
 
-/// What one of Kokkos' operations does, and where it starts.
+/// Says what one of Kokkos' operations does, and its initial value.
 template <class Op>
 struct ScatterOp;
 template <>
@@ -76,12 +76,12 @@ struct ScatterOp<Kokkos::Experimental::ScatterMax> {
   }
 };
 
-/// The whole of a View, or one like it, as one piece of memory.
+/// All elements of a View, or of one like it, as one piece of memory.
 template <class V>
 using ElementsOf = Kokkos::View<typename V::value_type*, typename V::device_type,
                                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-/// How updates reach a View: on the host each thread has a duplicate, which it makes itself, so
+/// Holds the updates of a View. On the host each thread has a duplicate, which it makes itself, so
 /// that the memory is near.
 template <class V, class Op, bool on_device>
 class Duplicates {
@@ -95,7 +95,7 @@ class Duplicates {
   };
 
  public:
-  /// Indices of a kernel that contributes: each takes so many elements.
+  /// An index of a kernel that contributes takes this many elements.
   static constexpr std::size_t elements_each = 512;
 
   explicit Duplicates(V const& target)
@@ -110,7 +110,7 @@ class Duplicates {
   [[nodiscard]] KOKKOS_FUNCTION auto access() const {
     return m_duplicates.local().scatter.access();
   }
-  /// Adds to the elements from `begin` to before `end`, and starts anew.
+  /// Adds the duplicates to the elements in [begin, end), and resets them there.
   KOKKOS_FUNCTION void contribute(ElementsOf<V> const& elements, std::size_t begin,
                                   std::size_t end) const {
     KOKKOS_IF_ON_HOST((contribute_here(elements.data(), begin, end);))
@@ -131,7 +131,7 @@ class Duplicates {
   PerWorker<Duplicate> m_duplicates;
 };
 
-/// On a device all threads share one duplicate, and update it atomically.
+/// Holds the updates on a device: all threads share one duplicate, and update it atomically.
 template <class V, class Op>
 class Duplicates<V, Op, true> {
   using Value = typename V::value_type;
@@ -168,7 +168,7 @@ class Duplicates<V, Op, true> {
 
 }  // namespace Impl
 
-/// A View that tasks which run at the same time add to, each thread in a duplicate of its own:
+/// Lets tasks that run at the same time add to a View, each thread in a duplicate of its own:
 ///
 ///     trellis::ScatterView forces(f);
 ///     for (auto const& pairs : lists)
@@ -181,18 +181,18 @@ class Duplicates<V, Op, true> {
 ///                             });
 ///     trellis::contribute(graph, f, forces);    // a task, which adds the duplicates to f
 ///
-/// Kokkos' own ScatterView chooses the duplicate by the number that a thread has in its own
-/// instance, which is 0 on every worker of one thread, and on Serial it has none: tasks that run at
-/// the same time would overwrite each other's updates.
+/// Kokkos' own ScatterView chooses the duplicate by the number of a thread in its own instance.
+/// This is 0 on every worker of one thread, and on Serial there are no duplicates. So tasks that
+/// run at the same time would overwrite each other's updates.
 ///
 /// `Op` is one of Kokkos' operations: `ScatterSum`, `ScatterProd`, `ScatterMin`, `ScatterMax` (in
 /// Kokkos::Experimental). `access()` returns Kokkos' `ScatterAccess`. `token()` stands for the
-/// duplicates: a task that updates names it in `atomic_add`. The View itself does not change before
-/// `contribute`, and the update tasks need not name it. In which order a sum is made is a matter of
-/// chance.
+/// duplicates: a task that updates names the ScatterView in `atomic_add`. The View itself does not
+/// change before `contribute`, and the update tasks need not name it. The order of a sum is not
+/// deterministic.
 ///
-/// A duplicate is made when a thread first asks for access, and kept. On a device all threads share
-/// one, and update it atomically. Copies are the same object.
+/// A duplicate is made when a thread first calls `access()`, and kept. On a device all threads
+/// share one, and update it atomically. Copies are the same object.
 template <class V, class Op = Kokkos::Experimental::ScatterSum,
           bool on_device = Impl::DeviceSpace<typename V::execution_space>>
 class ScatterView {
@@ -208,13 +208,13 @@ class ScatterView {
         m_span(target.size()),
         m_layout(target.layout()) {}
 
-  /// What annotations name.
+  /// Returns the token that annotations name.
   [[nodiscard]] Token const& token() const { return m_duplicates.token(); }
-  /// The calling thread's access to its duplicate, as with Kokkos: `access(i, j) += value`.
+  /// Returns the calling thread's access to its duplicate, as with Kokkos: `access(i, j) += value`.
   [[nodiscard]] KOKKOS_FUNCTION auto access() const { return m_duplicates.access(); }
-  /// Number of elements.
+  /// Returns the number of elements.
   [[nodiscard]] KOKKOS_FUNCTION std::size_t span() const { return m_span; }
-  /// Are its elements laid out as those that this was made for?
+  /// True if the View is laid out like the one that this was made for.
   [[nodiscard]] bool fits(V const& target) const {
     if (!Impl::lies_in_one_piece(target)) return false;
     for (std::size_t k = 0; k < V::rank(); ++k) {
@@ -225,7 +225,7 @@ class ScatterView {
     return true;
   }
 
-  /// Use `trellis::contribute`, which is a task.
+  /// Use the task `trellis::contribute` instead.
   KOKKOS_FUNCTION void contribute(Impl::ElementsOf<V> const& elements, std::size_t begin,
                                   std::size_t end) const {
     m_duplicates.contribute(elements, begin, end);
@@ -251,7 +251,7 @@ namespace Impl {
 
 template <class V, class Scatter>
 struct Contribution {
-  V target;  ///< keeps it
+  V target;  ///< keeps the View
   Scatter scatter;
   KOKKOS_FUNCTION void operator()(std::int64_t k) const {
     std::size_t const begin = static_cast<std::size_t>(k) * Scatter::elements_each;
@@ -263,11 +263,10 @@ struct Contribution {
 
 }  // namespace Impl
 
-/// Submits a task that adds (multiplies, ...) the duplicates to the View, and sets them back, so
-/// that tasks can go on with the next ones; returns at once. It comes after the updates that were
-/// submitted before, and those that are submitted later come after it. The policy says where the
-/// task goes, and what else there is to say. Throws `Error` when `target` is not like the View that
-/// the ScatterView was made for.
+/// Submits a task that adds (multiplies, ...) the duplicates to the View, and resets them for
+/// further updates; returns at once. It comes after the updates that were submitted before, and
+/// those that are submitted later come after it. The policy has the graph, and may have properties.
+/// Throws `Error` when `target` is not like the View that the ScatterView was made for.
 template <class... Annotations, class V, class Op, bool on_device>
 Future<void> contribute(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
                         V const& target, ScatterView<V, Op, on_device> const& scatter) {
@@ -290,7 +289,8 @@ Future<void> contribute(Label label, ResourcePolicy<Impl::Once, Annotations...> 
       },
       policy.annotations());
 }
-/// The same, labelled "contribute", with a TaskGraph, or the TaskScope of a running task.
+/// Contributes with the label "contribute"; `graph` is a TaskGraph, or the TaskScope of a running
+/// task.
 template <class Target, class V, class Op, bool on_device>
   requires Impl::is_target_v<Target>
 Future<void> contribute(Target& graph, V const& target,

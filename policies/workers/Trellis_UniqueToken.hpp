@@ -15,17 +15,17 @@
 #include <string>
 #include <thread>
 
-/// With this header kernels of tasks that run at the same time number themselves, as
-/// `Kokkos::Experimental::UniqueToken` does within one instance.
+/// With this header threads in kernels of tasks that run at the same time get different numbers, as
+/// from `Kokkos::Experimental::UniqueToken` within one instance.
 namespace trellis {
 
 namespace Impl {
 
-/// Which numbers are taken.
+/// Tells which numbers are taken.
 ///
-/// INVARIANT. Who finds a 0 with `exchange` has the number until it stores 0 again, with release
-/// order, which the next one's `exchange` reads with acquire order. So what is done with a number
-/// happens before whatever the next one does with it.
+/// INVARIANT. A thread that finds false by `exchange` has the number until it stores false again,
+/// with release order. The `exchange` of the next owner reads that with acquire order. So what one
+/// owner does with a number happens before what the next owner does with it.
 struct TakenNumbers final : SharedState {
   explicit TakenNumbers(int count) : taken(std::make_unique<Cell[]>(std::size_t(count))) {}
   struct alignas(64) Cell {
@@ -36,8 +36,8 @@ struct TakenNumbers final : SharedState {
 
 }  // namespace Impl
 
-/// Numbers in `[0, size())`, each had by one thread at a time: an index into memory that is there
-/// once for each thread, of all tasks of a graph that run at the same time.
+/// Hands out numbers in `[0, size())`, each to one thread at a time, across all tasks of a graph
+/// that run at the same time. A number is an index into memory that exists once for each thread.
 ///
 ///     trellis::UniqueToken<> token(graph);
 ///     View<double**> work("work", token.size(), n);
@@ -46,10 +46,10 @@ struct TakenNumbers final : SharedState {
 ///       auto row = Kokkos::subview(work, mine.value(), Kokkos::ALL);
 ///     }
 ///
-/// `acquire()` waits while all numbers are taken, so do not wait for a task while you have one.
-/// Each thread gets the number that it had before, unless another one has it. Copies are the same
-/// object. On a device this is Kokkos' own token, which knows all streams and has as many numbers
-/// as Kokkos gives it.
+/// `acquire()` waits while all numbers are taken, so do not wait for a task while you have one. A
+/// thread gets its previous number again, unless another thread has it. Copies are the same object.
+/// On a device this is Kokkos' own token, which works across all streams and has as many numbers as
+/// Kokkos gives it.
 template <class ExecutionSpace = Kokkos::DefaultExecutionSpace,
           bool on_device = Impl::DeviceSpace<ExecutionSpace>>
 class UniqueToken {
@@ -57,11 +57,11 @@ class UniqueToken {
   using execution_space = ExecutionSpace;
   using size_type = int;
 
-  /// As many as threads run tasks of this graph now: `workers() * threads_per_worker()`. Where
-  /// `set_threads` gives it more, `acquire()` may have to wait.
+  /// Makes as many numbers as threads run tasks of this graph now: `workers() *
+  /// threads_per_worker()`. If `set_threads` adds threads later, `acquire()` may have to wait.
   explicit UniqueToken(TaskGraph const& graph)
       : UniqueToken(graph.workers() * graph.threads_per_worker()) {}
-  /// Throws `Error` when `size` is not positive.
+  /// Makes `size` numbers. Throws `Error` when `size` is not positive.
   explicit UniqueToken(int size) : m_numbers(make(size)), m_size(size) {}
 
   [[nodiscard]] KOKKOS_FUNCTION int size() const { return m_size; }
@@ -106,7 +106,7 @@ class UniqueToken<ExecutionSpace, true>
   explicit UniqueToken(TaskGraph const&) {}
 };
 
-/// Has a number as long as it exists. It keeps a reference to the token, which has to outlive it.
+/// Holds a number as long as it exists. It keeps a reference to the token, which must outlive it.
 template <class Numbers>
 class AcquireUniqueToken {
  public:

@@ -28,30 +28,35 @@
 ///
 ///     template <class Access, class Domain>
 ///     struct trellis::BindArgument<trellis::worklets::Parameter<Masked, Access, Domain>, Mask> {
-///       // What the task touches: an annotation, or a std::tuple of them.
+///       // Returns what the task touches: an annotation, or a std::tuple of them.
 ///       static auto access(Mask const& mask) { return trellis::read(mask.bits); }
-///       // How many items it has: of cells in a grid of `rank` dimensions, say. Without this
-///       // function it fits any number.
+///       // Returns how many items it has, e.g. of cells in a grid of `rank` dimensions. Without
+///       // this function it fits any number.
 ///       template <int rank>
 ///       static trellis::worklets::Extents length(Mask const& mask,
 ///                                                trellis::worklets::Over<Domain, rank>) { ... }
-///       // What the kernel has instead of the argument: something that a device can copy. It is
-///       // called with what a functor gets for the accesses, and returns the execution argument
-///       // (see Trellis_ExecArguments.hpp); or it is the execution argument, if there are none.
+///       // Returns what the kernel has instead of the argument, which a device must be able to
+///       // copy: a function object that takes what a functor gets for the accesses, and returns
+///       // the execution argument (see Trellis_ExecArguments.hpp). If there are no accesses, it
+///       // may be the execution argument itself.
 ///       static auto exec(Mask const& mask) { return MaskPortal::Maker{mask.shift}; }
 ///     };
 ///
-/// Optional are
+/// These members are optional:
 ///
 ///     static void prepare(Argument&, Over<Domain, rank>, Extents const&, std::string const& name);
 ///
-/// which is called before the task is submitted, and may allocate what the worklet is to overwrite;
-/// `late_length(argument, Over<...>)` in place of `length`, a source of the number (see
-/// impl/Trellis_LateCount.hpp) that is asked when the task is launched; `allocate(label, policy,
-/// argument, n)`, which submits the task that makes room for `n` items; `label(argument)`, for
-/// errors; `identity(argument)`, the address of what an array that a task allocates is, and
-/// `memory(argument)`, a View or a std::tuple of Views, so that what is gathered from and also
-/// written is found; and a constant `rank` for an argument that is a grid.
+/// This is called before the task is submitted, and may allocate memory that the worklet
+/// overwrites.
+///
+/// - `late_length(argument, Over<...>)` in place of `length`: a source of the number (see
+///   impl/Trellis_LateCount.hpp), which is resolved when the task is launched;
+/// - `allocate(label, policy, argument, n)`, which submits the task that makes room for `n` items;
+/// - `label(argument)`, for errors;
+/// - `identity(argument)`: the address that identifies an array that a task allocates;
+/// - `memory(argument)`: a View or a std::tuple of Views. By this and `identity` an argument is
+///   found that is gathered from and also written;
+/// - a constant `rank`, for an argument that is a grid.
 namespace trellis {
 
 /// Says how an argument is bound to a parameter of a signature; see above.
@@ -62,7 +67,7 @@ struct BindArgument {
 
 namespace worklets {
 
-/// Items of a domain, which is a grid of `rank` dimensions, or a list.
+/// Names the items of a domain, which is a grid of `rank` dimensions, or a list.
 template <class Domain, int rank_>
 struct Over {
   using domain = Domain;
@@ -71,12 +76,12 @@ struct Over {
 
 namespace Impl {
 
-/// Can this argument be bound to this parameter?
+/// True if this argument can be bound to this parameter.
 template <class Parameter, class Argument>
 inline constexpr bool is_bound_v =
     !requires { typename BindArgument<Parameter, Argument>::is_not_bound; };
 
-/// How many extents of a View of this rank number its items: 0, 1, or as many as a grid has.
+/// Says how many extents of a View of this rank number its items: 0, 1, or as many as a grid has.
 template <int view_rank, int rank>
 inline constexpr int item_extents = view_rank == rank || view_rank <= 1 ? view_rank
                                     : view_rank == rank + 1             ? rank
@@ -91,7 +96,7 @@ Extents extents_of(V const& view) {
   return extents;
 }
 
-/// How long its vectors are, if it has some.
+/// True if the View knows the length of its vectors, or has none.
 template <class V, int rank>
 bool knows_components(V const& view) {
   constexpr int of_item = item_extents<static_cast<int>(V::rank()), rank>;
@@ -99,7 +104,7 @@ bool knows_components(V const& view) {
     if (view.extent(d) == 0) return false;
   return true;
 }
-/// A View of rank 0 to 4 for these items: new memory, not initialised.
+/// Allocates a View of rank 0 to 4 for these items. Its memory is not initialised.
 template <class V, int rank>
 V allocate_view(V const& old, Extents const& extents, std::string const& name) {
   constexpr int view_rank = static_cast<int>(V::rank());
@@ -150,7 +155,7 @@ struct MakeMixedPortal {
   }
 };
 
-/// Cells or points?
+/// Returns the number of cells or of points.
 template <class Domain, class Cells>
 Extents count_of(Cells const& cells) {
   static_assert(std::is_same_v<Domain, Cell> || std::is_same_v<Domain, Point>,
@@ -163,14 +168,14 @@ Extents count_of(Cells const& cells) {
 
 // --- fields
 
-/// A number: the same for each item.
+/// Binds a number, which is the same for each item.
 template <class D, class T>
   requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
 struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, T> {
   static worklets::Impl::Constant<T> exec(T const& number) { return {number}; }
 };
 
-/// A View, see `FieldPortal`. One that is overwritten and has no items yet is allocated.
+/// Binds a View, see `FieldPortal`. A View that is overwritten and has no items yet is allocated.
 template <class A, class D, class V>
   requires Kokkos::is_view_v<V>
 struct BindArgument<worklets::Parameter<worklets::Field, A, D>, V> {
@@ -194,7 +199,7 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, V> {
   static V const& memory(V const& view) { return view; }
 };
 
-/// Where the points of a uniform grid are.
+/// Binds the positions of a uniform grid's points.
 template <class D, int dimensions>
 struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>,
                     Impl::UniformCoordinates<dimensions>> {
@@ -211,8 +216,9 @@ struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>,
   static std::string label(Coordinates const&) { return "coordinates"; }
 };
 
-/// An array that a task allocates, which has the items as a list. Their number is looked up when
-/// the worklet's task is launched; one that is overwritten is allocated by a task before that.
+/// Binds an array that a task allocates; its items are a list. Their number is looked up when the
+/// worklet's task is launched. If the worklet overwrites the array, a task before it allocates the
+/// array.
 template <class A, class D, class T, class M, class L>
 struct BindArgument<worklets::Parameter<worklets::Field, A, D>, LateView<T, M, L>> {
   using P = worklets::Parameter<worklets::Field, A, D>;
@@ -237,14 +243,14 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, LateView<T, M, L
   static void const* identity(Array const& array) { return array.memory().get(); }
 };
 
-/// How many items come of each.
+/// Binds the numbers of items that each item generates.
 template <class D, class V>
   requires(Kokkos::is_view_v<V> ||
            worklets::Impl::is_bound_v<worklets::Parameter<worklets::Field, worklets::In, D>, V>)
 struct BindArgument<worklets::Parameter<worklets::Counts, worklets::In, D>, V>
     : BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, V> {};
 
-/// The coordinates of a uniform grid, all of them.
+/// Binds all coordinates of a uniform grid.
 template <class D, int dimensions>
 struct BindArgument<worklets::Parameter<worklets::Whole, worklets::In, D>,
                     Impl::UniformCoordinates<dimensions>> {
@@ -253,7 +259,7 @@ struct BindArgument<worklets::Parameter<worklets::Whole, worklets::In, D>,
   }
   static std::string label(Impl::UniformCoordinates<dimensions> const&) { return "coordinates"; }
 };
-/// All of an array, for worklets that look where they like. It fits any number of items.
+/// Binds a whole array, for worklets that access any element. It fits any number of items.
 template <class D, class V>
   requires Kokkos::is_view_v<V>
 struct BindArgument<worklets::Parameter<worklets::Whole, worklets::In, D>, V> {

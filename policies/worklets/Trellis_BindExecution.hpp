@@ -13,7 +13,7 @@
 #include <tuple>
 #include <type_traits>
 
-/// With this header you say what a word of an execution signature is. Specialise `BindExecution` in
+/// With this header you define words of an execution signature. Specialise `BindExecution` in
 /// namespace `trellis`; a word with arguments is a pointer to a function there:
 ///
 ///     struct Distance {};                            // Distance(_1, _2) in a signature
@@ -30,11 +30,11 @@
 ///       }
 ///     };
 ///
-/// `load` makes what the worklet gets. A word by which a worklet gives something has instead
-/// `start(bindings, item)`, of which the worklet gets an lvalue, and `save(bindings, item, value)`;
-/// one that does both has `load` and `save`. All bindings are in sight, not only those that the
-/// word names. The item is a `worklets::WorkItem<rank>`; in kinds that generate it has the two items
-/// `source` and `target`, and `visit`.
+/// `load` returns what the worklet gets. A word for an output of the worklet has instead
+/// `start(bindings, item)`, whose result the worklet gets as an lvalue, and `save(bindings, item,
+/// value)`. A word for both has `load` and `save`. They can use all bindings, not only those that
+/// the word names. The item is a `worklets::WorkItem<rank>`; in kinds that generate it has the two
+/// items `source` and `target`, and `visit`.
 namespace trellis {
 
 /// Says what a word of an execution signature stands for; see above.
@@ -47,7 +47,7 @@ namespace worklets {
 
 namespace Impl {
 
-/// All execution arguments of a worklet, for one item.
+/// Has all execution arguments of a worklet for one item.
 template <class Kind, class Parameters, class Execs>
 struct ExecBindings {
   using kind = Kind;
@@ -55,12 +55,13 @@ struct ExecBindings {
   using parameter = typename At<static_cast<std::size_t>(N) - 1, Parameters>::type;
   Execs execs;
 
-  /// The execution argument of the N-th parameter, from 1 on.
+  /// Returns the execution argument of the N-th parameter, from 1 on.
   template <int N>
   KOKKOS_FUNCTION auto const& get() const {
     return std::get<N - 1>(execs);
   }
-  /// Which of its items that is. (A worklet that generates reads an old one and writes a new one.)
+  /// Returns the item of the N-th parameter. (A worklet that generates reads an old item and writes
+  /// a new one.)
   template <int N, int rank>
   static KOKKOS_FUNCTION WorkItem<rank> const& item(WorkItem<rank> const& item) {
     return item;
@@ -72,7 +73,7 @@ struct ExecBindings {
     else
       return item.source;
   }
-  /// The number of the first parameter of this concept that is `In`; 0: there is none.
+  /// Returns the number of the first parameter of this concept that is `In`; 0 if there is none.
   template <class Concept>
   static consteval int find() {
     return []<class... P>(std::type_identity<TypeList<P...>>) {
@@ -86,16 +87,16 @@ struct ExecBindings {
       return number;
     }(std::type_identity<Parameters>());
   }
-  /// That of the cells which the worklet runs over.
+  /// The number of the parameter with the cells that the worklet runs over.
   static constexpr int topology = find<Topology>();
 };
 
-/// Is it a word of an execution signature?
+/// True if it is a word of an execution signature.
 template <class Word, class Bindings>
 inline constexpr bool is_word_v =
     !requires { typename BindExecution<Word, Bindings>::is_not_bound; };
 
-/// Does a worklet of this kind get the parameter's values at the points of its cell?
+/// True if a worklet of this kind gets the parameter's values at the points of its cell.
 template <class Kind, class P>
 inline constexpr bool is_at_points =
     std::is_same_v<typename Kind::domain, Cell> && std::is_same_v<typename P::domain_type, Point> &&
@@ -112,7 +113,7 @@ KOKKOS_INLINE_FUNCTION auto start_of(E const& e, Item const& item) {
 }  // namespace Impl
 }  // namespace worklets
 
-/// The parameter itself: its value, or its values at the points of the cell.
+/// Binds the parameter itself: its value, or its values at the points of the cell.
 template <int N, class Bindings>
 struct BindExecution<worklets::Argument<N>, Bindings> {
   using P = typename Bindings::template parameter<N>;
@@ -173,7 +174,7 @@ struct BindExecution<worklets::Argument<N>, Bindings> {
   }
 };
 
-/// The points of the cell, or of the new cell.
+/// Binds the points of the cell, or of the new cell.
 template <int N, class Bindings>
 struct BindExecution<worklets::Vertices (*)(worklets::Argument<N>), Bindings> {
   using P = typename Bindings::template parameter<N>;

@@ -54,7 +54,7 @@ class UniformGrid {
                                                 std::to_string(points[d]) +
                                                 " points in a direction");
   }
-  /// In each direction.
+  /// Returns the number of points in each direction.
   [[nodiscard]] index_array const& points() const { return m_points; }
   [[nodiscard]] index_array cells() const {
     index_array cells;
@@ -63,8 +63,8 @@ class UniformGrid {
   }
   [[nodiscard]] std::int64_t point_count() const { return product(m_points); }
   [[nodiscard]] std::int64_t cell_count() const { return product(cells()); }
-  /// The coordinates of the points, as a field that needs no memory: a `Kokkos::Array<double, D>`
-  /// for each point.
+  /// Returns the coordinates of the points, as a field that needs no memory: a
+  /// `Kokkos::Array<double, D>` for each point.
   [[nodiscard]] Impl::UniformCoordinates<D> coordinates() const {
     return {m_points, m_origin, m_spacing};
   }
@@ -85,8 +85,8 @@ class UniformGrid {
   Kokkos::Array<double, D> m_spacing;
 };
 
-/// Cells of one shape. `V`: a View of whole numbers, of rank 2 with the points of one cell in each
-/// row, or of rank 1 with those of one cell behind those of another.
+/// Cells of one shape. `V` is a View of whole numbers. With rank 2 each row has the points of one
+/// cell. With rank 1 the points of the cells follow each other.
 ///
 ///     auto triangles = trellis::make_cells<trellis::CellShape::triangle>(connectivity, n_points);
 template <CellShape shape_, class V>
@@ -168,7 +168,8 @@ class MixedCells {
 };
 
 namespace Impl {
-/// How many points the cells refer to: a number, or the extent of an array that a task allocates.
+/// The number of points that the cells refer to: a number, or the extent of an array that a task
+/// allocates.
 struct PointCount {
   static constexpr bool ends_without_user = true;
   std::int64_t number;  ///< if `late` is empty
@@ -179,8 +180,8 @@ struct PointCount {
 };
 }  // namespace Impl
 
-/// Cells of one shape that a task makes, see `LateView`: what kinds that generate write, and others
-/// take as a `Topology`. A handle.
+/// A handle of cells of one shape that a task makes, see `LateView`. Kinds that generate write it,
+/// and other kinds take it as a `Topology`.
 template <CellShape shape_, class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space>
 class LateCells {
  public:
@@ -188,18 +189,19 @@ class LateCells {
   static constexpr int cell_points = points_of(shape_);
   using connectivity_type = LateView<std::int64_t* [cell_points], MemorySpace>;
 
-  /// Without cells. `point_count`: of the points that they will refer to.
+  /// Makes a handle without cells. `point_count` is the number of points that the cells will refer
+  /// to.
   LateCells(std::string label, std::int64_t point_count)
       : m_points{point_count, {}, Token("points of " + label)}, m_connectivity(std::move(label)) {}
-  /// The points are those of this array, which a task allocates.
+  /// Makes a handle without cells, whose points are those of this array, which a task allocates.
   template <class T, class M, class L>
   LateCells(std::string label, LateView<T, M, L> const& points)
       : m_points{0, [source = extent(points).source] { return source.resolve(); }, points.shape()},
         m_connectivity(std::move(label)) {}
-  /// The numbers of the points of each cell.
+  /// Returns the numbers of the points of each cell.
   [[nodiscard]] connectivity_type const& connectivity() const { return m_connectivity; }
-  /// The cells, for the program: after a wait for the tasks that make them. Throws `Error` when
-  /// there are none.
+  /// Returns the cells, for the program, after a wait for the tasks that make them. Throws `Error`
+  /// when there are none.
   [[nodiscard]] auto managed() const {
     return make_cells<shape>(m_connectivity.managed(), m_points.resolve());
   }

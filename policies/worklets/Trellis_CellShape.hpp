@@ -6,7 +6,8 @@
 
 #include <cstdint>
 
-/// The shapes of cells, with the numbers and the order of points that VTK's file format uses.
+/// This header has the shapes of cells, with the numbers and the order of points of VTK's file
+/// format.
 namespace trellis {
 
 /// The shape of a cell, with the number that VTK gives it.
@@ -26,7 +27,7 @@ namespace Impl {
 inline constexpr int most_points_of_a_cell = 8;
 }  // namespace Impl
 
-/// How many points a cell of this shape has; 0 for what is no shape.
+/// Returns how many points a cell of this shape has; 0 for an invalid shape.
 KOKKOS_INLINE_FUNCTION constexpr int points_of(CellShape shape) {
   switch (shape) {
     case CellShape::vertex:

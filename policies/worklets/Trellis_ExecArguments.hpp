@@ -14,10 +14,11 @@
 #include <type_traits>
 #include <utility>
 
-/// What the parameters of a control signature are while a worklet runs.
+/// This header has the execution arguments, which replace the arguments of a call while a worklet
+/// runs.
 ///
 /// An execution argument is made for each item, so it holds references and small values. If the
-/// worklet sees what is there (`In`, `InOut`), it has
+/// worklet reads the item (`In`, `InOut`), it has
 ///
 ///     auto load(WorkItem<rank> const& item) const;         // what the worklet gets
 ///
@@ -26,9 +27,9 @@
 ///     auto start(WorkItem<rank> const& item) const;        // optional, not with `load`
 ///     void save(WorkItem<rank> const& item, T const& value) const;
 ///
-/// and the worklet gets what `start` returns, by default a `value_type{}`, as an lvalue. What it
-/// has not been asked for it does not have: an `Out` argument cannot be loaded, an `In` argument
-/// cannot be saved.
+/// and the worklet gets what `start` returns, by default a `value_type{}`, as an lvalue. It must
+/// not have the other functions: an `Out` argument cannot be loaded, and an `In` argument cannot be
+/// saved.
 namespace trellis::worklets {
 
 /// A row of a View: the vector of one item, whose length is known at run time.
@@ -50,11 +51,11 @@ class Row {
 
 namespace Impl {
 
-/// Does `E` load items of this type if the parameter P reads, and only then?
+/// Requires that `E` loads items of this type if, and only if, the parameter P reads.
 template <class E, class P, class Item>
 concept ExecArgument = requires(E const& e, Item const& item) { e.load(item); } == P::reads;
 
-/// The same number for each item.
+/// Gives the same number for each item.
 template <class T>
 struct Constant {
   T value;
@@ -175,12 +176,12 @@ class FieldPortal {
     auto& first = element(item, 0);
     return Row<std::remove_reference_t<decltype(first)>>(
         &first, static_cast<std::ptrdiff_t>(m_view.stride(int{last})),
-        static_cast<int>(m_view.extent(int{last})));  // a value: it may be taken by reference
+        static_cast<int>(m_view.extent(int{last})));  // a value, as it may be taken by reference
   }
   V const& m_view;
 };
 
-/// The coordinates of a uniform grid's points.
+/// Gives the coordinates of a uniform grid's points.
 template <int D>
 struct CoordinatesPortal {
   Kokkos::Array<double, D> origin;
@@ -194,13 +195,14 @@ struct CoordinatesPortal {
 
 // --- cells
 
-/// A shape that the type knows.
+/// A shape that the type has.
 template <CellShape shape>
 struct ShapeConstant {
   KOKKOS_FUNCTION constexpr operator CellShape() const { return shape; }
 };
 
-/// The points of a cell of a uniform grid: `[k]` is the number of the k-th, `item(k)` where it is.
+/// The points of a cell of a uniform grid: `[k]` is the number of the k-th point, `item(k)` its
+/// position.
 template <int D>
 class GridVertices {
  public:
@@ -237,7 +239,7 @@ struct GridCells {
   }
 };
 
-/// The points of a cell in a list. `count`: how many, 0: known at run time.
+/// The points of a cell in a list. `count` is their number; 0 means that it is known at run time.
 template <class V, int count>
 class ListVertices {
  public:
@@ -291,8 +293,8 @@ struct MixedPortal {
   }
 };
 
-/// The points of a new cell, which the worklet fills in. `T`: their numbers, or what says where
-/// they are.
+/// The points of a new cell, which the worklet sets. `T` is the type of their numbers, or of their
+/// positions.
 template <class T, int count>
 struct NewVertices {
   T points[static_cast<std::size_t>(count)];
@@ -300,7 +302,7 @@ struct NewVertices {
   KOKKOS_FUNCTION T& operator[](int k) { return points[k]; }
   KOKKOS_FUNCTION T const& operator[](int k) const { return points[k]; }
 };
-/// Where new cells of one shape go.
+/// Writes new cells of one shape.
 template <CellShape shape, class V>
 struct NewCellsPortal {
   static constexpr int most_points = points_of(shape);
@@ -319,8 +321,8 @@ struct NewCellsPortal {
 
 // --- whole arrays, and groups of values
 
-/// A View of which a worklet sees all: `[i]` is what a `Field` of it has for the i-th item. A View
-/// of two or three dimensions whose items are those of a grid is numbered as the grid is.
+/// Lets a worklet see all of a View: `[i]` is what a `Field` of it has for the i-th item. A View of
+/// two or three dimensions for the items of a grid is numbered like the grid.
 template <class V>
 class WholeArray {
  public:
@@ -365,7 +367,8 @@ struct WholeCoordinates {
   }
 };
 
-/// The keys of a `ReduceByKey`, each with the numbers of its items: from `begin(k)` on, in `order`.
+/// The keys of a `ReduceByKey`. The numbers of the items of key k are in `order`, from `begin(k)`
+/// on.
 template <class Unique, class Begin, class Order>
 struct KeysPortal {
   Unique const& unique;
@@ -397,7 +400,7 @@ class GroupOfValues {
   std::int64_t m_end;
 };
 
-/// The values of a point field at the points of a cell: `[k]` at the k-th.
+/// The values of a point field at the points of a cell: `[k]` is that of the k-th point.
 template <class Portal, class Vertices_>
 class CellPoints {
  public:
@@ -412,7 +415,7 @@ class CellPoints {
   Portal m_field;
   Vertices_ m_vertices;
 };
-/// What a worklet adds to (multiplies into) a point field at the points of its cell.
+/// The values that a worklet adds to (multiplies into) a point field at the points of its cell.
 template <class T, int most>
 struct PointContributions {
   T values[static_cast<std::size_t>(most)];

@@ -23,13 +23,13 @@
 ///     trellis::invoke("flux", trellis::ResourcePolicy(model), Flux(), temperature, flux);
 ///
 /// As elsewhere in a model, a worklet reads fields and computes others. Their numbers of items are
-/// compared when the task is launched. A field without extents that it computes gets those of the
-/// other arguments: at once, or in the next pass, when they are known.
+/// compared when the task is launched. A computed field without extents gets those of the other
+/// arguments: at once, or in the next pass, when they are known.
 namespace trellis {
 
 namespace worklets::Impl {
 
-/// How many items a field has, of which the first extents are the number.
+/// The number of items of a field, which its first extents give.
 struct FieldItems {
   static constexpr bool ends_without_user = true;
   static constexpr bool stays_in_a_pass = true;
@@ -42,7 +42,7 @@ struct FieldItems {
     return n;
   }
   [[nodiscard]] static std::tuple<> annotations() { return {}; }
-  /// Before the task is launched.
+  /// Returns the extents, if they are known before the task is launched.
   [[nodiscard]] std::optional<Extents> known() const {
     if (!field->shape.has_extents) return std::nullopt;
     if (of_item == 0) return Extents::of(1);
@@ -53,7 +53,8 @@ struct FieldItems {
   }
 };
 
-/// The shape of a field of this type for so many items; none, if it has vectors of any length.
+/// Returns the shape of a field of this type for these items; none, if it has vectors of any
+/// length.
 template <class F, int rank>
 std::optional<trellis::Impl::FieldShape> shape_for(Extents const& extents) {
   using View = typename F::view;
@@ -86,7 +87,7 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, Field<T, L>> {
         Impl::FieldDoor::state(field),
         worklets::Impl::item_extents<static_cast<int>(F::rank), rank>};
   }
-  /// A field without extents gets those that the other arguments tell.
+  /// Gives a field without extents those of the other arguments.
   template <int rank>
   static void follow(Impl::Target const& target, F const& field, worklets::Over<D, rank>,
                      std::function<std::optional<worklets::Extents>()> find)

@@ -14,14 +14,15 @@
 #include <cstdint>
 #include <utility>
 
-/// With this header worklets make new items: none, one or several of each item of their domain.
+/// With this header worklets generate new items: none, one or several from each item of their
+/// domain.
 ///
-/// One parameter of the control signature is `Counts`: how many come of each. The call operator
-/// runs once for each new item; what is `In` belongs to the item that it comes of, what is `Out` to
-/// the new one. `VisitIndex` is the number among those of one item, `WorkIndex` that among all,
-/// `SourceIndex` the number of the item that it comes of. Outputs are arrays that tasks allocate
-/// (`LateView`, `LateCells`), so nobody waits: how many items there are going to be, the room for
-/// them, and they themselves are tasks.
+/// One parameter of the control signature is `Counts`, the number of new items from each item. The
+/// call operator runs once for each new item. An `In` argument belongs to the source item, an `Out`
+/// argument to the new one. `VisitIndex` numbers the new items of one source, and `WorkIndex` all
+/// new items; `SourceIndex` is the number of the source. Outputs are arrays that tasks allocate
+/// (`LateView`, `LateCells`). Tasks count the new items, allocate, and generate, so no thread
+/// waits.
 ///
 ///     struct KeepCells : trellis::GenerateCells {
 ///       using ControlSignature = void(Topology, Counts, Topology(Out));
@@ -35,18 +36,18 @@
 ///     trellis::Future<std::int64_t> const n = trellis::invoke(
 ///         "keep", trellis::ResourcePolicy(graph), KeepCells(), grid, counts, kept);
 ///
-/// New items are in the order of those that they come of. `invoke` returns their number, as a
-/// Future that is ready when they are there. Items are 64-bit numbers throughout. A negative count
-/// is the failure of the task that adds the counts up.
+/// New items are in the order of their sources. `invoke` returns their number, as a Future that is
+/// ready when the items exist. Items have 64-bit numbers. A negative count is the failure of the
+/// task that adds the counts up.
 namespace trellis {
 
-/// Makes cells, and values for each of them, out of cells.
+/// Makes cells, and values for each of them, from cells.
 struct GenerateCells : worklets::Words {
   using kind = GenerateCells;
   using domain = worklets::Cell;
   static constexpr bool generates = true;
 };
-/// Makes items out of items: values and keys.
+/// Makes items from items: values and keys.
 struct GenerateFields : worklets::Words {
   using kind = GenerateFields;
   using domain = worklets::Item;

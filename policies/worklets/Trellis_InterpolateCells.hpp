@@ -38,18 +38,18 @@
 ///     trellis::interpolate("coordinates", trellis::ResourcePolicy(graph), surface,
 ///                          grid.coordinates(), at);
 ///
-/// Points between the same two points are one point: they are merged, by tasks as well. They are
-/// numbered in the order of the smaller of their two points, and then of the larger.
+/// Points between the same two points are one point: tasks merge them, too. They are numbered in
+/// the order of the smaller of their two points, and then of the larger.
 namespace trellis {
 
-/// Makes cells with points of their own, see above. Otherwise as `GenerateCells`.
+/// Makes cells with points of their own, see above. Otherwise it is like `GenerateCells`.
 struct InterpolateCells : worklets::Words {
   using kind = InterpolateCells;
   using domain = worklets::Cell;
   static constexpr bool generates = true;
 };
 
-/// Cells of one shape whose points lie between those of other cells. Tasks make them; a handle.
+/// A handle of cells of one shape whose points lie between those of other cells. Tasks make them.
 template <CellShape shape_, class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space>
 class InterpolatedCells {
  public:
@@ -60,11 +60,11 @@ class InterpolatedCells {
 
   explicit InterpolatedCells(std::string const& label)
       : m_raw(label + ": raw"), m_points(label + ": points"), m_cells(label, m_points) {}
-  /// The cells, a `Topology`, whose points are merged.
+  /// Returns the cells, a `Topology`, whose points are merged.
   [[nodiscard]] LateCells<shape, MemorySpace> const& cells() const { return m_cells; }
-  /// Where each of their points lies.
+  /// Returns where each of their points lies.
   [[nodiscard]] points_type const& points() const { return m_points; }
-  /// What the worklet has said of each point of each cell.
+  /// Returns what the worklet has set for each point of each cell.
   [[nodiscard]] raw_type const& raw() const { return m_raw; }
 
  private:
@@ -130,8 +130,8 @@ struct Interpolate : MapFields {
 }  // namespace worklets::Impl
 
 /// Submits a task that interpolates a point field of the old cells to the points of the new ones;
-/// returns at once. `in`: a View or LateView (of vectors, if it has one more extent), or the
-/// coordinates of a uniform grid. `out`: an array that is allocated, as in `invoke`.
+/// returns at once. `in` is a View or LateView (of vectors, if it has one more extent), or the
+/// coordinates of a uniform grid. `out` is an array that is allocated, as in `invoke`.
 template <class Base, class... Annotations, CellShape shape, class M, class In, class Out>
 auto interpolate(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                  InterpolatedCells<shape, M> const& cells, In const& in, Out&& out) {

@@ -8,13 +8,14 @@
 
 namespace trellis {
 
-/// A point between two others. A field has there `(1 - weight) * at first + weight * at second`.
+/// A point between two others. The value of a field there is `(1 - weight) * at first + weight * at
+/// second`.
 struct InterpolatedPoint {
   std::int64_t first = 0;
   std::int64_t second = 0;
   double weight = 0;
 
-  /// The same point with the smaller number first.
+  /// Returns the same point with the smaller number first.
   [[nodiscard]] KOKKOS_FUNCTION InterpolatedPoint in_order() const {
     return first <= second ? *this : InterpolatedPoint{second, first, 1 - weight};
   }

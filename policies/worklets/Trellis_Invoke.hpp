@@ -14,12 +14,12 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header you run worklets: a worklet and its arguments become a task, whose accesses
-/// follow from the control signature, and which runs once for each item of the worklet's domain.
+/// With this header you run worklets: a worklet and its arguments become a task. Its accesses
+/// follow from the control signature, and it calls the worklet once for each item of its domain.
 namespace trellis {
 
-/// How worklets of a kind are run. For kinds of your own specialise it in namespace `trellis`, also
-/// for one worklet (`WorkletScheduler<MyKind, MyWorklet>`):
+/// Runs the worklets of a kind. Specialise it in namespace `trellis` for a kind of your own, or for
+/// one worklet (`WorkletScheduler<MyKind, MyWorklet>`):
 ///
 ///     template <class Worklet>
 ///     struct trellis::WorkletScheduler<MyKind, Worklet> {
@@ -28,12 +28,12 @@ namespace trellis {
 ///                          Bindings& bindings);
 ///     };
 ///
-/// `submit` may submit any tasks before and after, and returns what `invoke` is to return. It must
+/// `submit` may submit other tasks before and after, and returns the result of `invoke`. It must
 /// not wait. `bindings` are the arguments, bound to the parameters of the control signature:
 ///
 /// | member | what it does |
 /// |---|---|
-/// | `prepare(label, policy)` | looks at all arguments and allocates outputs; returns the `worklets::Extents` of the items |
+/// | `prepare(label, policy)` | checks all arguments and allocates outputs; returns the `worklets::Extents` of the items |
 /// | `accesses()` | the accesses of the task, as a tuple of annotations |
 /// | `functor(worklet, extents)` | the worklet as a functor for these items |
 /// | `base(extents)` | the base of a policy for them |
@@ -52,8 +52,8 @@ struct WorkletScheduler {
 };
 
 /// Submits a task that calls the worklet for each item, as soon as its accesses allow; returns at
-/// once. The policy has a graph and properties, and accesses of what the worklet itself has, but no
-/// range: that follows from the arguments.
+/// once. The policy has a graph and properties, and may have accesses of the worklet's own members.
+/// It has no range: that follows from the arguments.
 ///
 /// | access | the task's |
 /// |---|---|
@@ -63,12 +63,14 @@ struct WorkletScheduler {
 /// | `AtomicAdd`, `AtomicMul` | `atomic_add`, `atomic_mul` |
 ///
 /// All arguments of one domain must have the same number of items. An `Out` View without items is
-/// allocated, in the caller's variable, and an `Out` field without extents gets them. Returns a `Future<void>`, or what the kind says.
+/// allocated, in the caller's variable, and an `Out` field without extents gets them. Returns a
+/// `Future<void>`, or the result that the kind defines.
 ///
-/// Throws `Error` when numbers of items differ, when nothing tells how many there are, and when a
-/// worklet would read here what it writes there: when an argument whose points are gathered from
-/// is also written, or when two of the others overlap without being the same. An array that a task
-/// allocates (`LateView`) is changed in place by `InOut`; it cannot be `In` and `Out` of one call.
+/// Throws `Error` when numbers of items differ, or when no argument tells the number. Throws
+/// `Error` when a worklet would read for one item what it writes for another: when an argument that
+/// is gathered from is also written, or when two other arguments overlap without being the same.
+/// `InOut` changes an array that a task allocates (`LateView`) in place; such an array cannot be
+/// `In` and `Out` of one call.
 template <class Base, class... Annotations, class Worklet, class... Arguments>
 auto invoke(Label label, ResourcePolicy<Base, Annotations...> const& policy, Worklet const& worklet,
             Arguments&&... arguments) {
@@ -77,12 +79,12 @@ auto invoke(Label label, ResourcePolicy<Base, Annotations...> const& policy, Wor
                 "how many items there are");
   using Check = typename worklets::Impl::CallCheck<Worklet, ResourcePolicy<Base, Annotations...>,
                                                    std::remove_cvref_t<Arguments>...>::type;
-  // (Through AllHold, so that the message has the check as it is written.)
+  // (AllHold makes the message show the check as it is written.)
   if constexpr (!std::is_same_v<Base, Impl::Once> || !Impl::AllHold<Check>::holds()) {
     return Impl::Refused();
   } else {
     using Kind = typename Worklet::kind;
-    // What a temporary would be allocated for nobody would see.
+    // A temporary is const here, as an allocation in it would be lost.
     worklets::Impl::ControlBindings<
         Worklet, ResourcePolicy<Base, Annotations...>,
         std::conditional_t<std::is_lvalue_reference_v<Arguments>, Arguments, Arguments const&>...>
@@ -99,7 +101,7 @@ auto invoke(Label, Impl::PlainPolicy, Rest const&...) {
   return Impl::Refused();
 }
 
-/// The same without a label: the task is called by the file and line where its policy was made.
+/// Submits a task without a label: it is named by the file and line where its policy was made.
 template <class Base, class... Annotations, class Worklet, class... Arguments>
 auto invoke(ResourcePolicy<Base, Annotations...> const& policy, Worklet const& worklet,
             Arguments&&... arguments) {

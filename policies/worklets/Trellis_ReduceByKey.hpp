@@ -20,7 +20,7 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header items that have the same key are reduced by a worklet:
+/// With this header a worklet reduces items that have the same key:
 ///
 ///     struct Sum : trellis::ReduceByKey {
 ///       using ControlSignature = void(Keys, Values, Field(Out));
@@ -36,9 +36,9 @@
 ///     trellis::LateView<double*> sums("sums");
 ///     trellis::invoke("sum", trellis::ResourcePolicy(graph), Sum(), groups, values, sums);
 ///
-/// The worklet runs once for each different key, in their order; `_N` of the `Keys` is the key,
-/// that of `Values` the values of its items, in the order of the items. Keys and values may be
-/// arrays that tasks allocate, as those that `GenerateFields` makes.
+/// The worklet runs once for each different key. Keys are in their order. `_N` of the `Keys` is the
+/// key; `_N` of `Values` has the values of its items, in the order of the items. Keys and values
+/// may be arrays that tasks allocate, such as those that `GenerateFields` makes.
 namespace trellis {
 
 /// Runs for each different key.
@@ -47,12 +47,12 @@ struct ReduceByKey : worklets::Words {
   using domain = worklets::Impl::Key;
 };
 
-/// Items grouped by their keys, made by `group_by_key`. A handle.
+/// A handle of items grouped by their keys, made by `group_by_key`.
 template <class K, class MemorySpace>
 struct GroupedKeys {
   /// The different keys, in their order.
   LateView<K*, MemorySpace> unique;
-  /// Where the items of each begin in `order`.
+  /// Tells where the items of each key begin in `order`.
   LateView<std::int64_t*, MemorySpace> begin;
   /// The numbers of the items, those of one key together and in their order.
   LateView<std::int64_t*, MemorySpace> order;
@@ -79,7 +79,7 @@ struct SortByKey {
     if (order.extent(0) > 1) Kokkos::sort(instance, order, ByKey<Keys_>{keys});
   }
 };
-/// Numbers the different keys, and notes where each begins.
+/// Numbers the different keys, and notes where the items of each begin.
 struct FindKeys {
   using value_type = std::int64_t;
   template <class Keys_, class Order, class First>
@@ -107,7 +107,7 @@ struct MakeKeysPortal {
   }
 };
 
-/// How many items an array has, or is going to have.
+/// Returns how many items an array has, or will have.
 template <class V>
 auto length_of_array(V const& array) {
   if constexpr (Kokkos::is_view_v<V>)
@@ -125,9 +125,10 @@ struct ArrayTypes<LateView<T, M, L>> : ArrayTypes<typename LateView<T, M, L>::vi
 
 }  // namespace worklets::Impl
 
-/// Submits tasks that group the items of a View or LateView of rank 1 by their keys, which have
-/// `<`; returns at once. They run on the space of the policy's `on<...>`. Sorting takes one thread
-/// on a host space; on a device Kokkos waits for the stream, in the thread that launches the task.
+/// Submits tasks that group the items of a View or LateView of rank 1 by their keys, which are
+/// compared by `<`; returns at once. The tasks run on the space of the policy's `on<...>`. On a
+/// host space one thread sorts. On a device Kokkos waits for the stream, in the thread that
+/// launches the task.
 template <class Base, class... Annotations, class Keys>
 auto group_by_key(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                   Keys const& keys) {
@@ -185,7 +186,7 @@ struct BindArgument<worklets::Parameter<worklets::Keys, worklets::In, D>, Groupe
   static auto access(Groups const& groups) {
     return std::tuple(read(groups.unique), read(groups.begin), read(groups.order));
   }
-  /// Of keys, and of the items that have them.
+  /// Returns the number of keys, or of the items that have them.
   template <class Domain>
     requires(std::is_same_v<Domain, D> || std::is_same_v<Domain, worklets::Item>)
   static auto late_length(Groups const& groups, worklets::Over<Domain, 1>) {
@@ -198,14 +199,14 @@ struct BindArgument<worklets::Parameter<worklets::Keys, worklets::In, D>, Groupe
   static std::string label(Groups const& groups) { return groups.unique.label(); }
 };
 
-/// Values belong to items, as keys do, but the worklet does not run over these.
+/// Values belong to items, as keys do, but the worklet does not run over items.
 template <class D, class V>
   requires(worklets::Impl::is_bound_v<worklets::Parameter<worklets::Field, worklets::In, D>, V> &&
            requires(V const& array) { worklets::Impl::length_of_array(array); })
 struct BindArgument<worklets::Parameter<worklets::Values, worklets::In, D>, V>
     : BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, V> {};
 
-/// The values of one key.
+/// Binds the values of one key.
 template <int N, class Bindings>
   requires std::is_same_v<typename Bindings::template parameter<N>::concept_type, worklets::Values>
 struct BindExecution<worklets::Argument<N>, Bindings> {

@@ -9,18 +9,18 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header you read the two signatures of a worklet.
+/// This header has the words of the two signatures of a worklet, and reads the signatures.
 ///
 ///     using ControlSignature   = void(Topology, Field(Point), Field(Out));
 ///     using ExecutionSignature = _3(Vertices(_1), _2);
 ///
 /// The *control signature* has a parameter for each argument of the call: its concept (`Field`,
-/// `Topology`, ...), and in parentheses, in any order, its access (`In` if there is none), its
-/// domain (that of the worklet's kind if there is none), and words of your own. The *execution
-/// signature* says what the worklet's call operator takes, and which parameter its value goes to:
-/// `_N` is the N-th parameter, and labels (`Vertices(_1)`, `WorkIndex`) are what is made of them.
-/// An `_N` may come more than once. Without an execution signature the call operator takes all
-/// parameters, in order.
+/// `Topology`, ...) and, in parentheses, in any order, its access, its domain, and words of your
+/// own. The default access is `In`; the default domain is that of the worklet's kind. The
+/// *execution signature* says what the worklet's call operator takes, and which parameter its value
+/// goes to. `_N` is the N-th parameter, and labels (`Vertices(_1)`, `WorkIndex`) are made from
+/// parameters. An `_N` may occur more than once. Without an execution signature the call operator
+/// takes all parameters, in order.
 ///
 /// All words are types in namespace `trellis::worklets`. The kinds of worklets (see
 /// Trellis_Worklet.hpp) have them as members, so that a worklet need not qualify them.
@@ -32,9 +32,9 @@ namespace trellis::worklets {
 struct Field {};
 /// Cells, each with its points: a grid, or a list of cells.
 struct Topology {};
-/// How many items come of each item of the domain (kinds that generate); one in a signature.
+/// For kinds that generate: how many items each item of the domain generates; one in a signature.
 struct Counts {};
-/// A whole array: the worklet looks at whatever items it likes.
+/// A whole array: the worklet may access any item.
 struct Whole {};
 /// Items with keys, grouped by them (`ReduceByKey`); one in a signature.
 struct Keys {};
@@ -42,26 +42,26 @@ struct Keys {};
 // --- accesses
 
 namespace Impl {
-/// How a worklet touches an item.
+/// Says how a worklet touches an item.
 struct Access {};
 }  // namespace Impl
 
-/// The task reads: `read`.
+/// The worklet reads the item: `read`.
 struct In : Impl::Access {};
-/// The worklet overwrites the item, and does not see what was there: `write`.
+/// The worklet overwrites the item, and does not see its old value: `write`.
 struct Out : Impl::Access {};
-/// It changes the item: `read_write`.
+/// The worklet changes the item: `read_write`.
 struct InOut : Impl::Access {};
-/// What it gives is added to the item, atomically: `atomic_add`.
+/// The worklet's value is added to the item, atomically: `atomic_add`.
 struct AtomicAdd : Impl::Access {};
-/// What it gives is multiplied into the item, atomically: `atomic_mul`.
+/// The worklet's value is multiplied into the item, atomically: `atomic_mul`.
 struct AtomicMul : Impl::Access {};
 
 // --- domains
 
-/// What a worklet runs over.
+/// A worklet runs over the items of a domain.
 struct Domain {};
-/// The items over which a field map runs, whatever they are.
+/// The items over which a field map runs, of any kind.
 struct Item : Domain {
   static constexpr char const* name = "items";
 };
@@ -79,8 +79,8 @@ struct Key : Domain {
 };
 }  // namespace Impl
 
-/// The values that belong to the keys: the worklet gets those of its key. (A concept that belongs
-/// to a domain of its own by default says which.)
+/// The values that belong to the keys: the worklet gets those of its key. (A concept with a default
+/// domain of its own names it.)
 struct Values {
   using domain = Item;
 };
@@ -92,21 +92,20 @@ template <int N>
 struct Argument {
   static_assert(N > 0, "Trellis: the parameters of a ControlSignature are numbered from 1 on");
 };
-/// The points of the worklet's cell, by number. Where the parameter is `Out`, what the worklet
-/// gives: the points of a new cell.
+/// The points of the worklet's cell, by number. If the parameter is `Out`, the worklet sets the
+/// points of a new cell.
 struct Vertices {};
 /// The number of the item that the worklet is called for: a `std::int64_t`.
 struct WorkIndex {};
 /// The item's indices in each direction, as `Kokkos::Array<std::int64_t, D>`, on a uniform grid of
 /// D dimensions; elsewhere D is 1.
 struct GridIndex {};
-/// Kinds that generate: the number of the item that the new one comes of. (`WorkIndex` is that of
-/// the new one.)
+/// For kinds that generate: the number of the source item. (`WorkIndex` is that of the new item.)
 struct SourceIndex {};
-/// Kinds that generate: which of the items that come of one item this is, from 0 on.
+/// For kinds that generate: the number of the new item among those of its source, from 0 on.
 struct VisitIndex {};
 
-/// What a signature may say, as members.
+/// Has the words of a signature as members.
 struct Words {
   using Field = worklets::Field;
   using Topology = worklets::Topology;
@@ -144,7 +143,7 @@ struct Words {
   using _12 = Argument<12>;
 };
 
-/// A parameter of a control signature. `Rest`: words that are neither accesses nor domains.
+/// A parameter of a control signature. `Rest` are words that are neither accesses nor domains.
 template <class Concept_, class Access_, class Domain_, class... Rest>
 struct Parameter {
   using concept_type = Concept_;
@@ -152,7 +151,7 @@ struct Parameter {
   using domain_type = Domain_;
   static constexpr bool is_atomic =
       std::is_same_v<Access_, AtomicAdd> || std::is_same_v<Access_, AtomicMul>;
-  /// Does the worklet see what is there?
+  /// True if the worklet sees the old value.
   static constexpr bool reads = std::is_same_v<Access_, In> || std::is_same_v<Access_, InOut>;
   static constexpr bool writes = !std::is_same_v<Access_, In>;
   static constexpr Mode mode = std::is_same_v<Access_, In>          ? Mode::read
@@ -160,7 +159,7 @@ struct Parameter {
                                : std::is_same_v<Access_, InOut>     ? Mode::read_write
                                : std::is_same_v<Access_, AtomicMul> ? Mode::atomic_mul
                                                                     : Mode::atomic_add;
-  /// For `access(view, Parameter::how)`.
+  /// The mode for `access(view, Parameter::how)`.
   static constexpr std::integral_constant<Mode, mode> how{};
 };
 
@@ -173,7 +172,7 @@ inline constexpr bool is_access_word = std::is_base_of_v<Access, Word>;
 template <class Word>
 inline constexpr bool is_domain_word = std::is_base_of_v<Domain, Word>;
 
-/// The one among these words for which `is` holds, or the default.
+/// Gives the one among these words for which `Is` holds, or the default.
 template <template <class> class Is, class Default, class... Words>
 struct WordAmong {
   using type = Default;
@@ -200,15 +199,15 @@ struct WithRest<C, A, D, TypeList<Done...>, First, Words...>
                                   TypeList<Done..., First>>,
                Words...> {};
 
-/// The domain of a parameter that names none: that of its concept, or of the worklet's kind.
+/// Gives the domain of a parameter that names none: that of its concept, or of the worklet's kind.
 template <class Concept_, class OfKind>
 struct DefaultDomain : std::type_identity<OfKind> {};
 template <class Concept_, class OfKind>
   requires requires { typename Concept_::domain; }
 struct DefaultDomain<Concept_, OfKind> : std::type_identity<typename Concept_::domain> {};
 
-/// What a word of a control signature says: `Field`, or `Field(Out, Point)`, which a function type
-/// turns into a pointer.
+/// Gives the parameter for a word of a control signature: `Field`, or `Field(Out, Point)`, which a
+/// function type turns into a pointer.
 template <class Word, class Default>
 struct ParameterOf {
   using type = Parameter<Word, In, typename DefaultDomain<Word, Default>::type>;
@@ -258,7 +257,8 @@ inline constexpr int largest_number<Label (*)(Of...)> = [] {
   return largest;
 }();
 
-/// `result`: the number of the parameter that the value goes to, 0: there is none.
+/// Reads an execution signature. `result` is the number of the parameter that the value goes to; 0
+/// means none.
 template <class Signature>
 struct ExecutionOf;
 template <class Result, class... Words>
@@ -271,12 +271,12 @@ struct ExecutionOf<Result(Words...)> {
     ((most = largest_number<Words> > most ? largest_number<Words> : most), ...);
     return most;
   }();
-  /// How often the call operator takes the parameter itself.
+  /// Says how often the call operator takes the parameter itself.
   template <int N>
   static constexpr int taken = (int{number_of<Words> == N} + ... + 0);
 };
 
-/// `void(_1, _2, ...)`.
+/// The signature `void(_1, _2, ...)`.
 template <class Numbers>
 struct AllArguments;
 template <std::size_t... k>

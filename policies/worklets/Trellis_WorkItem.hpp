@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Which item of a domain a worklet is called for.
+/// This header identifies the item of a domain that a worklet is called for.
 namespace trellis::worklets {
 
 /// An item of a grid of `rank` dimensions. `flat` numbers the items; the first index is fastest.
@@ -22,7 +22,7 @@ struct WorkItem<1> {
   std::int64_t flat;
 };
 
-/// How many items a domain has, in each direction. Items of a list have one direction.
+/// Says how many items a domain has in each direction. Items of a list have one direction.
 struct Extents {
   int rank = 1;
   std::int64_t along[3] = {0, 1, 1};
@@ -35,7 +35,8 @@ struct Extents {
     return extents;
   }
   [[nodiscard]] constexpr std::int64_t count() const { return along[0] * along[1] * along[2]; }
-  /// Could both be the number of the same items? A View of one dimension may hold those of a grid.
+  /// True if both may be the number of the same items. A View of one dimension may hold the items
+  /// of a grid.
   [[nodiscard]] constexpr bool agrees_with(Extents const& other) const {
     if (rank == 1 || other.rank == 1) return count() == other.count();
     return rank == other.rank && along[0] == other.along[0] && along[1] == other.along[1] &&
@@ -45,12 +46,12 @@ struct Extents {
 
 namespace Impl {
 
-/// An item that comes of one of the domain's: kinds that generate.
+/// An item generated from an item of the domain, for kinds that generate.
 template <int rank>
 struct GeneratedItem {
-  WorkItem<rank> source;  ///< of the domain, which is read
-  WorkItem<1> target;     ///< the new one, which is written
-  std::int64_t visit;     ///< which of those that come of `source`, from 0 on
+  WorkItem<rank> source;  ///< the item of the domain, which is read
+  WorkItem<1> target;     ///< the new item, which is written
+  std::int64_t visit;     ///< its number among those of `source`, from 0 on
 };
 
 template <int rank, class... Index>
@@ -65,7 +66,7 @@ KOKKOS_INLINE_FUNCTION WorkItem<rank> make_item(Kokkos::Array<std::int64_t, rank
   }
 }
 
-/// The item with this number.
+/// Returns the item with this number.
 template <int rank>
 KOKKOS_INLINE_FUNCTION WorkItem<rank> item_at(
     Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> const& extents, std::int64_t flat) {

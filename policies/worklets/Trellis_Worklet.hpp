@@ -4,9 +4,9 @@
 
 #include <worklets/Trellis_Signature.hpp>
 
-/// With this header you write worklets that map. A worklet is a class that derives from its kind,
-/// has a control signature and, if need be, an execution signature (see Trellis_Signature.hpp), and
-/// a const call operator, which runs for one item and may run anywhere:
+/// With this header you write worklets that map. A worklet is a class that derives from its kind.
+/// It has a control signature and, if need be, an execution signature (see Trellis_Signature.hpp).
+/// Its const call operator runs for one item, on any space:
 ///
 ///     struct CellAverage : trellis::MapCells {
 ///       using ControlSignature = void(Topology, Field(Point), Field(Out));
@@ -16,7 +16,7 @@
 ///     };
 ///     trellis::invoke("average", trellis::ResourcePolicy(graph), CellAverage(), grid, in, out);
 ///
-/// A kind of your own is a class like these; `WorkletScheduler` says how its worklets are run, see
+/// A kind of your own is a class like the ones below. `WorkletScheduler` runs its worklets, see
 /// Trellis_Invoke.hpp.
 namespace trellis {
 
@@ -26,9 +26,9 @@ struct MapFields : worklets::Words {
   using domain = worklets::Item;
 };
 
-/// Runs for each cell of a `Topology`. Of a `Field(Point)` it gets the values at the points of its
-/// cell; to a `Field(AtomicAdd, Point)` it gives a value for each of them. (Other ways to write
-/// into point fields do not compile, as cells share points.)
+/// Runs for each cell of a `Topology`. It gets the values of a `Field(Point)` at the points of its
+/// cell, and gives a `Field(AtomicAdd, Point)` a value for each of them. (Other ways to write into
+/// point fields do not compile, as cells share points.)
 struct MapCells : worklets::Words {
   using kind = MapCells;
   using domain = worklets::Cell;

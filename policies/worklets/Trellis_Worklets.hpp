@@ -2,7 +2,8 @@
 #ifndef TRELLIS_WORKLETS_HPP
 #define TRELLIS_WORKLETS_HPP
 
-/// All of worklets: classes with a signature that are run as tasks. See docs/worklets.md.
+/// This header includes all of worklets: classes with a signature that run as tasks. See
+/// docs/worklets.md.
 #include <worklets/Trellis_BindArgument.hpp>
 #include <worklets/Trellis_BindExecution.hpp>
 #include <worklets/Trellis_CellSets.hpp>

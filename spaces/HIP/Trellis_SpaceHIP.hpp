@@ -15,15 +15,15 @@ namespace trellis::Impl {
 template <>
 struct AdapterOf<Kokkos::HIP> {
   static constexpr bool exists = true;
-  /// Accessible from host and device: a result goes through it into a Future without a wait.
+  /// Host and device can access it, so a result goes through it into a Future without a wait.
   using result_space = Kokkos::HIPHostPinnedSpace;
 
-  /// The device that Kokkos was initialised with.
+  /// Returns the device that Kokkos was initialised with.
   static DeviceAdapter& get();
-  /// Device `device`, as HIP numbers the devices that the process sees. Throws `Error` when there
-  /// is no such device.
+  /// Returns device `device`, as HIP numbers the devices that the process sees. Throws `Error` when
+  /// there is no such device.
   static DeviceAdapter& get(int device);
-  /// The device of an instance.
+  /// Returns the device of an instance.
   static DeviceAdapter& get(Kokkos::HIP const& instance) { return get(instance.hip_device()); }
 };
 

@@ -16,9 +16,9 @@ namespace trellis::Impl {
 
 namespace {
 
-// With OMP_PROC_BIND set the runtime binds the initial thread to its place, and every thread made
-// by it inherits that: all workers would share one core. They get the whole list of places back,
-// and the kernel spreads them.
+// If OMP_PROC_BIND is set, the runtime binds the initial thread to its place. Every thread that
+// this one makes inherits the place, so all workers would share one core. This function gives a
+// worker the whole list of places back, and the operating system spreads the workers.
 void widen_affinity() {
 #ifdef __linux__
   if (omp_get_proc_bind() == omp_proc_bind_false || omp_get_num_places() == 0) return;
@@ -37,7 +37,7 @@ void widen_affinity() {
 }  // namespace
 
 void* OpenMPAdapter::make_instance(int threads) {
-  if (threads == 1) widen_affinity();  // a larger pool is the OpenMP runtime's to place
+  if (threads == 1) widen_affinity();  // the OpenMP runtime places a larger pool
   return new Kokkos::OpenMP(threads);
 }
 

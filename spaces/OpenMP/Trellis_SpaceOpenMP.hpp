@@ -12,7 +12,7 @@
 
 namespace trellis::Impl {
 
-/// One OpenMP pool per worker, made on the worker's own thread: pools of different threads are
+/// Makes one OpenMP pool per worker, on the worker's own thread: pools of different threads are
 /// independent.
 class OpenMPAdapter final : public HostSpaceAdapter<Kokkos::OpenMP> {
  public:

@@ -11,7 +11,7 @@
 
 namespace trellis::Impl {
 
-/// One Serial instance per worker: two threads that share an instance wait for each other's
+/// Makes one Serial instance per worker: two threads that share an instance wait for each other's
 /// launches.
 class SerialAdapter final : public HostSpaceAdapter<Kokkos::Serial> {
  public:

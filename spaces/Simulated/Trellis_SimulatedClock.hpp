@@ -17,11 +17,11 @@ class SimulatedMachine;
 /// In real time it is an ordinary clock, and each stream has a thread that does the work and spends
 /// the time that it costs.
 ///
-/// In virtual time no thread sleeps, and streams have no threads: work is done inside the call that
+/// In virtual time no thread sleeps, and streams have no threads. Work is done inside the call that
 /// launches it, and the clock computes when a real device would have started and ended it. The
-/// host's time then advances only when something is launched (by what a launch costs), in `spend`,
-/// and when the host waits: up to the time at which what it waits for is done. One thread that
-/// makes the same calls gets the same times.
+/// host's time advances when something is launched (by the cost of the launch), in `spend`, and
+/// when the host waits (up to the time at which the awaited work is done). One thread that makes
+/// the same calls gets the same times.
 class SimulatedClock {
  public:
   enum class Time : unsigned char { real, virtual_time };
@@ -31,17 +31,17 @@ class SimulatedClock {
   SimulatedClock& operator=(SimulatedClock const&) = delete;
   ~SimulatedClock();
 
-  /// The clock in real time shared by all devices that are given none.
+  /// Returns the clock in real time that all devices without a clock of their own share.
   static std::shared_ptr<SimulatedClock> shared_real();
 
   [[nodiscard]] bool is_virtual() const;
-  /// Nanoseconds since the clock was made.
+  /// Returns the nanoseconds since the clock was made.
   [[nodiscard]] std::int64_t now() const;
-  /// The host works for this long.
+  /// Lets the host work for this long.
   void spend(std::int64_t nanoseconds);
   /// Waits until no device with this clock has anything left to do.
   void finish();
-  /// When the last work completed so far ended; 0: none.
+  /// Returns when the last work completed so far ended; 0 if there is none.
   [[nodiscard]] std::int64_t makespan() const;
 
   [[nodiscard]] Impl::SimulatedMachine& impl() const { return *m_machine; }

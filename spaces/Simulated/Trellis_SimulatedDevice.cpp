@@ -26,7 +26,7 @@ SimulatedEventPtr& event_of(void* event) {
 [[noreturn]] void refuse(std::string const& text) {
   throw Error(Error::Kind::bad_input, "Trellis: " + text);
 }
-/// The capture of the queue can no longer become a graph.
+/// Makes the capture invalid, so that it can no longer become a graph, and throws.
 [[noreturn]] void spoil(SimulatedCapture& capture, std::string const& text) {
   if (capture.invalid.empty()) capture.invalid = text;
   refuse(text);
@@ -83,7 +83,7 @@ void capture_task(SimulatedQueue& queue, std::shared_ptr<SimulatedTask const> ta
   queue.frontier = {static_cast<int>(capture.nodes.size()) - 1};
 }
 
-/// The common way of kernels and copies.
+/// Submits a kernel or a copy.
 void submit(SimulatedQueue& queue, SimulatedTask&& task) {
   SimulatedDeviceState& device = *queue.device;
   auto lock = device.machine.lock();
@@ -275,7 +275,7 @@ void* SimulatedDevice::copy_instance(void const* theirs) {
 
 void SimulatedDevice::destroy_instance(void* instance) noexcept {
   std::unique_ptr<SimulatedStream> const stream(static_cast<SimulatedStream*>(instance));
-  auto const lock = m_state->machine.lock();  // released before the stream is
+  auto const lock = m_state->machine.lock();  // the lock is released before the stream
   SimulatedQueue& queue = queue_of(instance);
   if (queue.capture != nullptr && stream->owner.use_count() == 1 && queue.capture->invalid.empty())
     queue.capture->invalid = title_of(queue) + " was destroyed";
@@ -438,7 +438,7 @@ void* SimulatedDevice::end_capture(void* instance, void* old) {
   if (!capture->invalid.empty())
     refuse("the capture of " + title_of(queue) + " is invalid: " + capture->invalid);
 
-  // What the stream's end comes after.
+  // Marks the nodes before the stream's end.
   std::vector<SimulatedNode>& nodes = capture->nodes;
   std::vector<bool> joined(nodes.size(), false);
   for (int const end : ends) joined[static_cast<std::size_t>(end)] = true;
@@ -494,8 +494,7 @@ void SimulatedDevice::launch_graph(void* instance, void* graph) {
     refuse("graph " + std::to_string(whole.number) + " begins on " +
            whole.devices.front()->title() + ", so it cannot be launched on " + title_of(*origin));
 
-  if (origin->capture !=
-      nullptr) {  // becomes a part of the other graph, with its nodes one after the other
+  if (origin->capture != nullptr) {  // its nodes join the other graph, one after the other
     record.captured = true;
     m_state->write(std::move(record));
     SimulatedCapture& capture = *origin->capture;
@@ -516,7 +515,7 @@ void SimulatedDevice::launch_graph(void* instance, void* graph) {
 
   machine.spend(lock, m_state->options.graph_launch_latency);
   std::int64_t const available = machine.now() + m_state->options.start_overhead;
-  // A queue for each branch: the stream itself for the first one.
+  // Each branch has a queue; the first one has the stream itself.
   std::vector<SimulatedQueuePtr> queues = {origin};
   std::vector<SimulatedQueuePtr> free = origin->branches;
   for (std::size_t k = 1; k < whole.devices.size(); ++k) {
@@ -546,7 +545,7 @@ void SimulatedDevice::launch_graph(void* instance, void* graph) {
   last.marks_begin = false;
   add(origin, std::move(first));
 
-  // An event behind each node that something in another branch comes after.
+  // A node gets an event if a node of another branch comes after it.
   std::vector<SimulatedEventPtr> done(nodes.size());
   auto const needs_event = [&](int before, int branch) {
     auto const k = static_cast<std::size_t>(before);

@@ -9,8 +9,8 @@
 
 namespace trellis {
 
-/// One thing that a simulated device was asked to do. A program's records are the event stream that
-/// tests look at.
+/// Records one request to a simulated device. Tests look at the records of a program as an event
+/// stream.
 struct SimulatedRecord {
   enum class Kind : unsigned char {
     make_stream,
@@ -20,7 +20,7 @@ struct SimulatedRecord {
     copy,
     record_event,
     wait_event,
-    query,  ///< has the event passed?
+    query,  ///< asks whether the event has passed
     release_event,
     begin_capture,
     end_capture,   ///< `graph`: the new one
@@ -40,17 +40,17 @@ struct SimulatedRecord {
   int event = -1;
   int event_device = -1;  ///< whose event it is
   int graph = -1;
-  bool captured = false;  ///< went into a graph and was not run
+  bool captured = false;  ///< has gone into a graph and was not run
   std::string name = {};
-  std::uint64_t bytes = 0;      ///< of a copy or an allocation
-  std::thread::id thread = {};  ///< of the host that asked
-  std::int64_t called = 0;      ///< the host's time
-  std::int64_t begin = -1;      ///< on the device; -1: not done yet
+  std::uint64_t bytes = 0;      ///< size of a copy or an allocation
+  std::thread::id thread = {};  ///< the host thread that made the request
+  std::int64_t called = 0;      ///< host time of the request
+  std::int64_t begin = -1;      ///< device time; -1: not done yet
   std::int64_t end = -1;
 
-  /// Did the host wait for the device?
+  /// True if the host waited for the device.
   [[nodiscard]] bool blocks_the_host() const { return kind == Kind::synchronize; }
-  /// One line, without times and thread: the same in two runs of one program.
+  /// Returns one line without times and thread. The line is the same in two runs of one program.
   [[nodiscard]] std::string text() const;
 };
 

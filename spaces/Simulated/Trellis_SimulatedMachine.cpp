@@ -7,14 +7,14 @@
 #include <limits>
 #include <utility>
 
-/// Time: what is done when, by whom, and what it costs.
+/// This file computes time: when each operation is done, which thread does it, and what it costs.
 namespace trellis::Impl {
 
 namespace {
 
 thread_local bool is_device_work = false;
 
-/// While work is done by this thread.
+/// Marks this thread as one that does work of a device, and opens the devices' memory.
 class DeviceWork {
  public:
   explicit DeviceWork(SimulatedMachine& machine) : m_machine(machine) {
@@ -32,7 +32,7 @@ class DeviceWork {
   SimulatedMachine& m_machine;
 };
 
-/// Returns what it threw.
+/// Does the work, and returns the text of what it threw.
 std::string do_work(SimulatedMachine& machine, SimulatedTask const& task) {
   DeviceWork const here(machine);
   std::string text;
@@ -110,7 +110,7 @@ void SimulatedMachine::host_is_idle() {
     }
     m_now = m_simulated;
   }
-  m_news = false;  // now somebody will ask again
+  m_news = false;  // the caller queries the events again
 }
 
 void SimulatedMachine::wait_for(Lock& lock, SimulatedEvent& event) {
@@ -140,7 +140,7 @@ void SimulatedMachine::finish(Lock& lock) {
   }
 }
 
-// --- what is to be done
+// --- what the devices do next
 
 void SimulatedMachine::open_queue(SimulatedQueuePtr const& queue) {
   auto& queues = queue->device->queues;
@@ -166,7 +166,7 @@ void SimulatedMachine::enqueue(SimulatedQueuePtr const& queue, SimulatedOperatio
   if (queue->pending.size() == 1) wake(queue, std::max(now(), queue->pending.front().available));
 }
 
-// Everything that it comes after has been enqueued, and so done, before.
+// All operations before this one have been enqueued earlier, and so are done.
 void SimulatedMachine::do_now(SimulatedQueue& queue, SimulatedOperation& operation) {
   switch (operation.kind) {
     case SimulatedOperation::Kind::work:
@@ -194,7 +194,7 @@ bool SimulatedMachine::step(std::int64_t limit) {
   Wake const next = m_wakes.top();
   m_wakes.pop();
   SimulatedQueue& queue = *next.queue;
-  if (queue.pending.empty()) return true;  // dropped
+  if (queue.pending.empty()) return true;  // the device has dropped it
   m_simulated = std::max(m_simulated, next.time);
   if (queue.pending.front().started) {
     if (queue.pending.front().end > next.time) return true;
@@ -212,8 +212,8 @@ void SimulatedMachine::serve(SimulatedQueue& queue) {
   Lock lock(m_mutex);
   SimulatedQueuePtr const self = queue.shared_from_this();
   for (;;) {
-    // One time for both questions: what becomes available between them would be waited for for
-    // ever.
+    // Both questions use one time. Work that became available between two times would be waited for
+    // for ever.
     std::int64_t const asked = now();
     if (advance(self, asked)) {
       auto task = queue.pending.front().task;
@@ -226,7 +226,7 @@ void SimulatedMachine::serve(SimulatedQueue& queue) {
       task.reset();
       lock.lock();
       queue.works = false;
-      if (queue.era != era) continue;  // dropped
+      if (queue.era != era) continue;  // the device has dropped it
       queue.pending.front().failure = std::move(failure);
       complete(queue, now());
     } else if (queue.pending.empty()) {

@@ -21,21 +21,21 @@
 #include <utility>
 #include <vector>
 
-/// The device in software as a space for tasks: `on<trellis::Simulated>`, and Views in
+/// With this header tasks run on the simulated device: `on<trellis::Simulated>`, and Views in
 /// `SimulatedSpace`.
 namespace trellis {
 
 class SimulatedSpace;
 
 /// The simulated devices of this program. A task with `on<trellis::Simulated>` is launched on a
-/// stream of one of them and runs there, in a thread of the device (or, in virtual time, in the
-/// call that launches it), with an instance of a host space. Base policies and the callables of
+/// stream of one of them and runs there with an instance of a host space. It runs in a thread of
+/// the device or, in virtual time, in the call that launches it. Base policies and the callables of
 /// `space_task` name that host space (`Simulated::kernel_space` for a whole number), never
 /// `Simulated`. A task costs `SimulatedDeviceOptions::kernel_units`, and `index_units` for each
 /// index of its range.
 ///
-/// Kokkos sees an execution space, with which it initialises Views in `SimulatedSpace` and copies
-/// them outside of tasks; this happens at once and costs nothing.
+/// Kokkos sees an execution space. With that it initialises Views in `SimulatedSpace`, and copies
+/// them outside of tasks. Both happen at once and cost nothing.
 class Simulated : public Impl::IdleExecutionSpace {
  public:
   using execution_space = Simulated;
@@ -51,19 +51,19 @@ class Simulated : public Impl::IdleExecutionSpace {
   using kernel_space = Kokkos::DefaultHostExecutionSpace;
 #endif
 
-  /// Makes `count` devices with these options, numbered from 0, that share a clock, in place of the
-  /// earlier ones. Throws `Error` when the earlier ones still have streams (of a graph) or memory
-  /// (of a View). Without a call there is one device, in real time, that costs nothing.
+  /// Makes `count` devices with these options in place of the earlier ones. They are numbered from
+  /// 0 and share a clock. Throws `Error` when the earlier ones still have streams (of a graph) or
+  /// memory (of a View). Without a call there is one device, in real time, that costs nothing.
   static void configure(SimulatedDeviceOptions const& options, int count = 1);
-  /// The same for devices that differ. They have the clock of the first one.
+  /// Makes devices that differ, one for each element. They have the clock of the first one.
   static void configure_each(std::vector<SimulatedDeviceOptions> const& options);
   [[nodiscard]] static int device_count();
-  /// Throws `Error` when there is no such device.
+  /// Returns a device. Throws `Error` when there is no such device.
   [[nodiscard]] static SimulatedDevice& device(int number = 0);
-  /// The clock of all devices.
+  /// Returns the clock of all devices.
   [[nodiscard]] static SimulatedClock& clock() { return device().clock(); }
 
-  // What Kokkos requires of an execution space.
+  // Kokkos requires these members of an execution space.
   static constexpr char const* name() { return "Simulated"; }
   /// Nothing is launched on an instance of this class, so there is nothing to wait for: see
   /// `SimulatedDevice::synchronize`.
@@ -77,13 +77,13 @@ class Simulated : public Impl::IdleExecutionSpace {
   friend bool operator==(Simulated const&, Simulated const&) { return true; }
 };
 
-/// Memory of a simulated device, as a Kokkos memory space. Tasks on `Simulated` can touch its
-/// Views, and no others; host tasks that name one do not compile. In virtual time, host code
-/// outside of tasks that touches one gets a fault, see SimulatedDevice. `deep_copy` as a task goes
-/// over the device's link.
+/// The memory of a simulated device, as a Kokkos memory space. Only tasks on `Simulated` can touch
+/// its Views; host tasks that name one do not compile. In virtual time, host code outside of tasks
+/// gets a fault if it touches one, see SimulatedDevice. A `deep_copy` task goes over the device's
+/// link.
 ///
 /// `Kokkos::view_alloc("x", trellis::SimulatedSpace(2))` puts a View on device 2. All devices can
-/// touch all of it, like GPUs that are peers.
+/// touch it, like GPUs that are peers.
 class SimulatedSpace {
  public:
   using memory_space = SimulatedSpace;
@@ -120,8 +120,8 @@ class SimulatedSpace {
   SimulatedDevice* m_device;
 };
 
-/// Memory of the host that the simulated devices can touch as well, as `SharedHostPinnedSpace` is
-/// for GPUs: tasks on `Simulated` and tasks of the host name Views in it.
+/// Host memory that the simulated devices can touch, too, as `SharedHostPinnedSpace` is for GPUs.
+/// Tasks on `Simulated` and host tasks may name Views in it.
 class SimulatedHostPinnedSpace {
  public:
   using memory_space = SimulatedHostPinnedSpace;
@@ -169,8 +169,8 @@ struct AdapterOf<Simulated> {
   }
 };
 
-/// Instances of a host space for the threads that work for devices. One thread uses an instance for
-/// as long as a piece of work takes.
+/// Keeps instances of a host space for the threads that work for devices. One thread uses an
+/// instance for as long as a piece of work takes.
 class HostInstances {
  public:
   explicit HostInstances(SpaceAdapter& space);
@@ -198,7 +198,7 @@ class HostInstance {
   void* m_instance;
 };
 
-/// How many indices a body runs over; 0 if it has no range.
+/// Returns how many indices a body runs over; 0 if it has no range.
 template <class Body>
 double count_indices(Body const& body) {
   if constexpr (requires { body.range.n; })
@@ -222,7 +222,7 @@ struct SimulatedCopyBody;
 template <>
 struct RunOn<Simulated> {
   using body_space = Simulated::kernel_space;
-  /// The body lives until the task is complete, and so does the label.
+  /// Launches the body. The body and the label live until the task is complete.
   template <class Written, class Body>
   static void run(Body& body, void* instance, Label const& label) {
     using Host = std::conditional_t<std::is_same_v<Written, Simulated>, body_space, Written>;
@@ -253,7 +253,7 @@ struct CanTouch<Simulated, SimulatedSpace> : std::true_type {};
 template <>
 struct CanTouch<Simulated, SimulatedHostPinnedSpace> : std::true_type {};
 
-/// The same elements, as a View that any host space can use.
+/// Returns the same elements as a View that any host space can use.
 template <class V>
 auto as_host_view(V const& view) {
   using Traits = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
@@ -297,7 +297,7 @@ struct SimulatedCopyBody {
     else
       return SimulatedCopy::from_host;
   }
-  /// The device that does the copy.
+  /// Returns the device that does the copy.
   [[nodiscard]] SpaceAdapter& space() const {
     if constexpr (is_here<Destination>)
       return owner(destination);
@@ -316,7 +316,7 @@ struct SimulatedCopyBody {
   }
 };
 
-/// Exists while host code does what the devices would do.
+/// Exists while host code does what a device would do.
 class AsDevice {
  public:
   AsDevice() : m_open(Simulated::device()) {}
@@ -325,7 +325,7 @@ class AsDevice {
   SimulatedDevice::OpenMemory m_open;
 };
 
-/// What Kokkos asks of its spaces, outside of tasks.
+/// Kokkos asks this of its spaces outside of tasks.
 template <>
 struct OwnSpace<Simulated> {
   using AtOnce = AsDevice;

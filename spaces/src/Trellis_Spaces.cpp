@@ -22,7 +22,7 @@ bool register_kokkos() {
   Runtime& kokkos = runtime();
   kokkos.is_usable = [] { return Kokkos::is_initialized() && !Kokkos::is_finalized(); };
   kokkos.at_finalize = [](std::function<void()> hook) { push_finalize_hook(std::move(hook)); };
-  // A parallel host space knows how many threads the user wants. Serial does not: any number of
+  // A parallel host space knows how many threads the user wants. Serial does not, as any number of
   // workers may have an instance of it.
   using Host = Kokkos::DefaultHostExecutionSpace;
   if (std::string_view(Host::name()) != "Serial")

@@ -17,27 +17,28 @@ namespace trellis::Impl {
 /// Keeps the memory of one model's fields within its limits, whatever a scheduling policy prefers.
 ///
 /// Each task that needs new memory reserves it before it may start, and the tasks do so in the
-/// order in which they are submitted. Who finds no room waits at a gate: a task of the graph with a
-/// Completion, which the gated task comes after. Memory that is released opens the gates, in order,
-/// as far as it reaches.
+/// order of their submission. A task that finds no room waits at a gate: a task of the graph with a
+/// Completion, which the gated task comes after. Released memory opens the gates, in order, as far
+/// as it suffices.
 ///
-/// WHY NOBODY WAITS FOR EVER. A model's order is one in which its tasks can run one by one within
-/// the limit (it is refused otherwise), and passes follow each other in that order. Let u be the
-/// first task that waits at a gate. All tasks of the model before u hold what they need. Each
-/// depends on tasks submitted earlier only: on tasks of the model before itself, which are through
-/// their gates, and on other tasks of the graph, which wait at no gate of this model and depend on
-/// earlier ones again. So all of them end, and no gate is among what they wait for. When they have
-/// ended what is live is exactly what is live before u when tasks run one by one, and then u fits.
-/// (A gate of another model is waited for by tasks of that model alone, and it opens when tasks of
-/// that one end, which were submitted before the gated task. So all that anybody waits for was
-/// submitted earlier, and that has no circle.) What fails or is cancelled goes the same way: it
-/// passes its gate, does not run, and releases.
+/// WHY NO TASK WAITS FOR EVER. In a model's order its tasks can run one by one within the limit
+/// (otherwise the model is refused), and passes follow each other in that order. Let u be the first
+/// task that waits at a gate. All tasks of the model before u hold what they need. Each of these
+/// depends only on tasks submitted earlier. If such a task belongs to the model, it is through its
+/// gate. If it is another task of the graph, it waits at no gate of this model, and again depends
+/// only on earlier tasks. So all of them end, and none of them waits for a gate. When they have
+/// ended, exactly that memory is live which is live before u when tasks run one by one, and then u
+/// fits. (Only tasks of another model wait for a gate of that model. It opens when tasks of that
+/// model end that were submitted before the gated task. So each task waits only for tasks that were
+/// submitted earlier, and there is no cycle.) A task that fails or is cancelled goes the same way:
+/// it passes its gate, does not run, and releases.
 ///
-/// WHY NOBODY OVERTAKES. A later task v that would fit while u waits has to wait, too. What v makes
-/// stays until its last reader w is over, and w comes after u: if w needs memory itself it waits
-/// behind u, and u for the bytes of v. (With a limit of 3: u needs 3, v and w need 1 each, and 2 are
-/// in use when v comes.) To know that this cannot be, one would have to know all that comes between
-/// u and w. Only who needs no memory goes by: it holds nothing that anybody could wait for.
+/// WHY NO TASK OVERTAKES. A later task v that would fit while u waits must wait, too. The field
+/// that v makes stays until its last reader w is over, and w comes after u. If w needs memory
+/// itself, it waits behind u, and u waits for the bytes of v. (With a limit of 3: u needs 3, v and
+/// w need 1 each, and 2 are in use when v comes.) To exclude this, one would have to know all tasks
+/// between u and w. Only a task that needs no memory may pass: it holds nothing that another task
+/// could wait for.
 class Admission {
  public:
   class Gate {
@@ -54,32 +55,33 @@ class Admission {
     Completion<> m_completion;
   };
 
-  /// Bytes, by place.
+  /// `limits` are bytes, by place.
   explicit Admission(std::vector<std::size_t> limits)
       : m_limits(std::move(limits)), m_reserved(m_limits.size(), 0) {}
 
   [[nodiscard]] std::size_t limit(std::size_t place) const { return m_limits[place]; }
-  /// Reserves so many bytes at each place. Null: there was room; else where to wait.
+  /// Reserves this many bytes at each place. Returns null if there was room; else the gate to wait
+  /// at.
   [[nodiscard]] std::shared_ptr<Gate> admit(std::vector<std::size_t> const& needs);
-  /// The task that was to wait there has not been submitted.
+  /// Called if the submission of the gate's task has failed.
   void abandon(Gate& gate);
   void release(std::size_t place, std::size_t bytes);
-  /// Of memory between passes, which is there at once. False when passes under way have what is
-  /// left, or when somebody waits, who might then never get what was promised.
+  /// Reserves memory between passes, which must be available at once. Returns false when passes
+  /// under way hold the rest, or when a task waits, as it might then never get what was promised.
   [[nodiscard]] bool keep(std::size_t place, std::size_t bytes);
-  /// The most that was reserved at one time.
+  /// Returns the most that was reserved at one time.
   [[nodiscard]] std::size_t most_reserved() const;
-  /// Tasks that have waited.
+  /// Returns the number of tasks that have waited.
   [[nodiscard]] std::size_t gates() const;
 
  private:
   [[nodiscard]] bool reserve(std::vector<std::size_t> const& needs);
   void note_most();
-  /// A task that gives memory back can report no failure, so opening gates needs no memory.
+  /// A task that gives memory back cannot report a failure, so opening gates needs no memory.
   using Gates = std::list<std::shared_ptr<Gate>>;
-  /// Moves those whose turn it is.
+  /// Moves the gates that can be opened, in order, to `opened`.
   void open(Gates& opened) noexcept;
-  /// Without the lock.
+  /// Completes the gates' tasks; called without the lock.
   static void tell(Gates const& opened);
 
   std::vector<std::size_t> const m_limits;

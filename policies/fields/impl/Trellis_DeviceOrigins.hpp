@@ -12,8 +12,8 @@
 
 namespace trellis::Impl {
 
-/// Of each device an event whose time by the host's clock is known, so that others are, too: the
-/// newest one that has been recorded on an idle stream.
+/// Keeps, for each device, an event whose time by the host's clock is known, so that the times of
+/// other events are known, too. It is the newest one that was recorded on an idle stream.
 class DeviceOrigins {
  public:
   DeviceOrigins() = default;
@@ -22,14 +22,15 @@ class DeviceOrigins {
   ~DeviceOrigins() {
     for (auto const& [device, origin] : m_origins) device->release_event(origin.event);
   }
-  /// Takes the event. `time`: of the host, in nanoseconds.
+  /// Takes the event. `time` is the host's time in nanoseconds.
   void set(DeviceAdapter& device, void* event, std::int64_t time) {
     std::lock_guard const lock(m_mutex);
     auto const [known, is_new] = m_origins.try_emplace(&device, Origin{event, time});
     if (is_new) return;
     device.release_event(std::exchange(known->second, Origin{event, time}).event);
   }
-  /// By the host's clock; nothing if nobody knows. Requires a timed event that has passed.
+  /// Returns the time of the event by the host's clock; nothing if it is unknown. Requires a timed
+  /// event that has passed.
   [[nodiscard]] std::optional<std::int64_t> time_of(DeviceAdapter& device, void* event) const {
     std::lock_guard const lock(m_mutex);
     auto const known = m_origins.find(&device);

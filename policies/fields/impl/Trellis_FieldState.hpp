@@ -24,7 +24,7 @@
 
 namespace trellis {
 
-/// How a field has its memory.
+/// Says how a field has its memory.
 enum class FieldStorage : unsigned char {
   transient,   ///< from a pool, from the first task that needs it to the end of the last one
   persistent,  ///< always, of its own
@@ -33,7 +33,8 @@ enum class FieldStorage : unsigned char {
 
 namespace Impl {
 
-/// Addresses that nothing else has, and no memory: an area of a field that has none is among them.
+/// Reserves addresses without memory that nothing else has. The areas of a field without memory are
+/// among them.
 class ReservedRange {
  public:
   ReservedRange() = default;
@@ -53,10 +54,10 @@ class ReservedRange {
   std::size_t m_bytes = 0;
 };
 
-/// Memory that a field has between passes. It goes back to its pool when nobody needs it any more.
+/// Memory that a field has between passes. It goes back to its pool when it is no longer used.
 class KeptBlock {
  public:
-  /// `place`: of the model's; `over`: to be called at the end.
+  /// `place` is one of the model's places; `over` is called at the end.
   KeptBlock(std::shared_ptr<FieldPool> pool, PoolBlock* block, std::size_t place,
             std::function<void()> over)
       : m_pool(std::move(pool)), m_block(block), m_place(place), m_over(std::move(over)) {}
@@ -78,12 +79,12 @@ class KeptBlock {
 };
 using KeptPtr = std::shared_ptr<KeptBlock const>;
 
-/// Part of a field: in each direction the first index, and the one behind the last.
+/// A part of a field: in each direction the first index, and the one past the last.
 using FieldBox = std::array<std::pair<std::size_t, std::size_t>, Area::max_rank>;
 
-/// The shape of a field as its type and its extents give it. Strides count elements.
+/// The shape of a field: its type and its extents. Strides count elements.
 struct FieldShape {
-  std::type_index type = typeid(void);  ///< of data and layout; void: not said yet
+  std::type_index type = typeid(void);  ///< type of data and layout; void: unknown yet
   std::size_t element_bytes = 0;
   int rank = 0;
   bool has_extents = false;
@@ -94,10 +95,10 @@ struct FieldShape {
   [[nodiscard]] FieldBox whole() const;
 };
 
-/// A field that the program has twice, on the host and on a device, and says which is newer: a
-/// DualView.
+/// A field that the program has on the host and on a device, and for which it knows the newer side:
+/// a DualView.
 struct TwoSides {
-  std::size_t device_place = 0;  ///< of the model's targets; the other one is the field's `place`
+  std::size_t device_place = 0;  ///< index of the target; the other side is at `place`
   struct Valid {
     bool on_host = true;
     bool on_device = true;
@@ -107,40 +108,40 @@ struct TwoSides {
   std::function<void(Valid)> set;
 };
 
-/// What a model knows of a field. Handles and tasks share it.
+/// The data that a model has of a field. Handles and tasks share it.
 ///
-/// A field that tasks need at several places has a copy at each of them but one, a `FieldState` of
-/// its own that the field owns. To passes, predictions and limits a copy is like a transient field
-/// that one task computes: the one that copies. So it is there from that task to the end of its
-/// last reader, in the memory and in the order of its own pass, and no later pass, nor anybody who
-/// writes the field between passes, can find it.
+/// A field that tasks need at several places has a copy at each of them but one. The copy is a
+/// `FieldState` of its own, which the field owns. For passes, predictions and limits a copy is like
+/// a transient field that one task computes: the task that copies. So it exists from that task to
+/// the end of its last reader, in the memory and in the order of its own pass. Later passes, and
+/// tasks that write the field between passes, cannot find it.
 ///
-/// The address that its areas are derived from is that of the memory that it has between passes,
-/// else one of a reserved range. So who uses the memory of a persistent field by a View, and who
-/// names the field, touch the same bytes. The address changes only with the memory itself: tasks
-/// of the time before use other memory than those after, and are not ordered by this field.
+/// The address of its areas is that of the memory that it has between passes, else one of a
+/// reserved range. So a task that uses the memory of a persistent field by a View, and one that
+/// names the field, touch the same bytes. The address changes only with the memory itself. Tasks
+/// before the change use other memory than tasks after it, and this field does not order them.
 struct FieldState {
-  /// `model`: a number that no other model has.
+  /// `model` is a number that no other model has.
   FieldState(Label label, std::uint64_t model) : name(std::move(label)), owner(model) {}
 
-  Label const name;  ///< with the place in the source that named it first
+  Label const name;  ///< with the source location that named it first
   std::uint64_t const owner;
   FieldShape shape;
   FieldStorage storage = FieldStorage::transient;
   bool is_locked = false;
   bool is_required = false;
-  /// Of the model's targets: where it has memory between passes, or is computed; of an external
-  /// one from the beginning.
+  /// Its target in the model: where it has memory between passes, or is computed. For an external
+  /// field it is known from the beginning.
   std::size_t place = 0;
   void* external = nullptr;
-  std::shared_ptr<void const> held;  ///< the View whose memory that is
+  std::shared_ptr<void const> held;  ///< the View that owns the memory
   std::string held_label;            ///< its label
   std::source_location bound_at;     ///< where it was bound last
   ReservedRange range;
-  std::vector<std::shared_ptr<FieldState>> copies;  ///< by place; null: it has had none there
-  std::shared_ptr<TwoSides const> sides;            ///< of an external one; null: it has one
+  std::vector<std::shared_ptr<FieldState>> copies;  ///< by place; null: it has had no copy there
+  std::shared_ptr<TwoSides const> sides;            ///< of an external field; null: one side
 
-  /// It has memory between passes.
+  /// True if it has memory between passes.
   [[nodiscard]] bool keeps_values() const {
     return storage != FieldStorage::transient || is_locked || is_required;
   }
@@ -152,7 +153,7 @@ struct FieldState {
     std::lock_guard const lock(m_mutex);
     m_kept.swap(block);
   }
-  /// Null: it has none between passes.
+  /// Returns its memory between passes; null if it has none.
   [[nodiscard]] void* memory() const {
     if (external != nullptr) return external;
     KeptPtr const block = kept();
@@ -162,15 +163,15 @@ struct FieldState {
     void const* const here = memory();
     return here != nullptr ? here : range.begin();
   }
-  /// Reserves addresses when it knows how many.
+  /// Sets the shape, and reserves addresses if the size is known.
   void set_shape(FieldShape const& to);
   [[nodiscard]] Area area(FieldBox const& box) const { return area(box, identity()); }
-  /// Where the field has this memory.
+  /// Returns the area when the field has this memory.
   [[nodiscard]] Area area(FieldBox const& box, void const* memory) const;
   [[nodiscard]] std::string text() const { return '"' + name.string() + '"'; }
-  /// May what lies at the addresses of this field be called so? The memory of one that is bound has
-  /// two names. Else a task that names the View and one that names the field would call it anew,
-  /// time and again.
+  /// True if the memory at the addresses of this field may have this label. The memory of a bound
+  /// field has two labels. Otherwise a task that names the View and one that names the field would
+  /// rename it again and again.
   [[nodiscard]] bool may_be_called(std::string_view label) const {
     return name.view() == label || (external != nullptr && held_label == label);
   }
@@ -188,7 +189,7 @@ class FieldArea {
       : m_field(std::move(field)), m_is_whole(false), m_box(box) {}
   [[nodiscard]] std::shared_ptr<FieldState> const& field() const { return m_field; }
   [[nodiscard]] bool is_whole() const { return m_is_whole; }
-  /// Of a part.
+  /// Returns the box of a part.
   [[nodiscard]] FieldBox const& box() const { return m_box; }
   [[nodiscard]] Area area() const {
     return m_field->area(m_is_whole ? m_field->shape.whole() : m_box);
@@ -206,7 +207,7 @@ void describe_field_state(FieldState const& field, ResourceInfo& info);
 void describe_field(void const* subject, ResourceInfo& info);
 [[nodiscard]] bool field_may_have_label(void const* subject, std::string const& label);
 
-/// The memory that fields have for the task that the calling thread launches.
+/// Binds the memory that fields have for the task that the calling thread launches.
 class FieldBinding {
  public:
   struct Entry {
@@ -218,7 +219,7 @@ class FieldBinding {
   FieldBinding(FieldBinding const&) = delete;
   FieldBinding& operator=(FieldBinding const&) = delete;
   ~FieldBinding() { t_now = m_outer; }
-  /// Throws `Error` when it has none.
+  /// Returns the bound memory. Throws `Error` when the field has none.
   [[nodiscard]] static void* memory_of(FieldState const& field);
 
  private:

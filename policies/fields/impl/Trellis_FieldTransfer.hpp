@@ -13,19 +13,19 @@
 #include <new>
 #include <string>
 
-/// Tasks that copy a field from one place to another. They are tasks of a device like any others:
-/// its stream does the copy, ordered by what the task accesses.
+/// This header has tasks that copy a field from one place to another. They are ordinary tasks of a
+/// device: its stream does the copy, and the task's accesses order it.
 namespace trellis::Impl {
 
 struct FieldState;
 [[nodiscard]] std::size_t bytes_of(FieldState const& field);
-/// That the field has for the task that the calling thread launches.
+/// Returns the memory that the field has for the task that the calling thread launches.
 [[nodiscard]] void* bound_memory(FieldState const& field);
 
-/// Seen from the device that does the copy.
+/// The direction of a copy, seen from the device that does it.
 enum class FieldWay : unsigned char { from_host, to_host, between_devices };
 
-/// How the body of such a task is made, and what it does.
+/// The functions that make and run the body of such a task.
 struct TransferOps {
   TaskOps const* task;
   std::size_t size;
@@ -40,13 +40,13 @@ template <class Memory>
 using ConstFieldBytes =
     Kokkos::View<unsigned char const*, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-/// The copy of all bytes, as `deep_copy` does it on this space.
+/// Copies all bytes, as `deep_copy` does on this space.
 template <class Space, class To, class From>
 struct TransferBody : CopyBodyOn<Space, FieldBytes<To>, ConstFieldBytes<From>> {
   FieldState const* to = nullptr;
   FieldState const* from = nullptr;
 
-  /// When the task is launched, which has the memory then.
+  /// Binds the memory, which the task has when it is launched.
   void bind() {
     std::size_t const bytes = bytes_of(*to);
     this->destination = FieldBytes<To>(static_cast<unsigned char*>(bound_memory(*to)), bytes);
@@ -73,7 +73,7 @@ struct TransferTask {
     body->to = &to;
     body->from = &from;
   }
-  // (In a function, see host_field_memory.)
+  // (This is in a function, see host_field_memory.)
   static TransferOps const& ops() {
     static TaskOps const task = [] {
       TaskOps made{"deep_copy", &run, &destroy, &fail};
@@ -87,7 +87,7 @@ struct TransferTask {
   }
 };
 
-/// For a device of this space.
+/// Returns the functions for a device of this space.
 template <class Space>
 TransferOps const& transfer_ops(FieldWay way) {
   using Here = typename Space::memory_space;

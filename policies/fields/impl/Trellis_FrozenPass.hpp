@@ -13,42 +13,42 @@
 
 namespace trellis::Impl {
 
-/// A pass that has been recorded in a plan, which runs it again and again in the same memory.
+/// A pass that is recorded in a plan, which runs it again and again in the same memory.
 ///
-/// Fields without memory between passes lie in slabs, one at each place, as a MemoryLayout says. To
-/// the engine a slab is an allocation like any other, and a field that lies in it an area of it.
-/// So it is the engine that keeps two fields apart which share bytes, within a round and from one
-/// round to the next, as it keeps tasks apart that name one View.
+/// Fields without memory between passes lie in slabs, one at each place, as a MemoryLayout says.
+/// For the engine a slab is an ordinary allocation, and a field in it is an area of that. So the
+/// engine orders tasks on fields that share bytes, within a round and from one round to the next,
+/// as it orders tasks that name one View.
 ///
-/// WHY THAT IS RIGHT. A plan runs tasks whose accesses conflict in the order of the recording, and
-/// the next round of the one that is first there behind the other. The steps of a pass are recorded
-/// in the model's order, in which whoever makes a field comes before all who read it; and the
-/// layout lets two fields share bytes only if in that order all that touch the one come before all
-/// that make the other. So between the tasks that make a field and those that read it nobody else
-/// writes its bytes, whatever else runs.
+/// WHY THIS IS CORRECT. A plan runs tasks with conflicting accesses in the order of the recording,
+/// and the next round of the first one after the second one. The steps of a pass are recorded in
+/// the model's order, in which the makers of a field come before all its readers. The layout lets
+/// two fields share bytes only if in that order all tasks that touch the one come before all tasks
+/// that make the other. So no other task writes the bytes of a field between its makers and its
+/// readers, whatever else runs.
 ///
-/// Nothing here changes once it is made, so the tasks of the plan read it without a lock, on any
-/// thread: each of them holds a reference, and a replay happens after the recording that made them.
-/// It does not refer to the model, which may end before.
+/// Nothing here changes after construction, so the tasks of the plan read it without a lock, on any
+/// thread. Each of them holds a reference, and a replay happens after the recording that made them.
+/// It does not own the model, which may end before.
 struct FrozenPass {
   struct Slot {
     void* memory = nullptr;
     bool lies_in_slab = false;
-    KeptPtr kept;                       ///< its memory between passes
-    std::shared_ptr<void const> bound;  ///< the View that it is bound to
+    KeptPtr kept;                       ///< memory of the field between passes
+    std::shared_ptr<void const> bound;  ///< View that the field is bound to
   };
   std::shared_ptr<ModelSchedule const> schedule;
   std::vector<Slot> slots;
-  std::vector<KeptPtr> slabs;       ///< at each place; null: nothing lies there
-  std::vector<ResourceInfo> infos;  ///< of the slabs
+  std::vector<KeptPtr> slabs;       ///< by place; null: nothing lies there
+  std::vector<ResourceInfo> infos;  ///< descriptions of the slabs
   std::weak_ptr<Model const> model;
-  std::string name;  ///< of the model
+  std::string name;  ///< name of the model
 
-  /// Is there anything to look at before a replay?
+  /// True if there is anything to check before a replay.
   [[nodiscard]] bool is_watched() const;
-  /// Before a replay. Throws `Error` when the pass would not do any more what one that is submitted
-  /// now would: a field has other memory, or the values of a DualView are elsewhere. Else DualViews
-  /// are told how they will be.
+  /// Called before a replay. Throws `Error` when the pass would differ from one that is submitted
+  /// now: a field has other memory, or the values of a DualView are elsewhere. Otherwise sets the
+  /// flags of DualViews to their state after the replay.
   void begin_replay() const;
 };
 

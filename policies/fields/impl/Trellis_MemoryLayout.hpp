@@ -8,32 +8,33 @@
 #include <span>
 #include <vector>
 
-/// Where in one piece of memory the fields of a pass lie, when that does not change.
+/// This header places the fields of a pass in one piece of memory, if their places do not change.
 namespace trellis::Impl {
 
-/// Of each piece of a MemoryGraph, the bytes that it has in the memory of its place.
+/// Gives each piece of a MemoryGraph its bytes in the memory of its place.
 struct MemoryLayout {
-  std::vector<std::size_t> offsets;  ///< of each piece
-  std::vector<std::size_t> bytes;    ///< of each place, in all
+  std::vector<std::size_t> offsets;  ///< by piece
+  std::vector<std::size_t> bytes;    ///< total, by place
 };
 
-/// Pieces share bytes where the tasks that touch the one are through before the other is made: by
-/// the graph's edges, or because they come at least `window` tasks earlier in this order. So tasks
-/// that are fewer apart in the order wait for each other where the graph says so, and nowhere else.
-/// With 0 the order alone counts, and the layout is the smallest that is found.
+/// Lays out pieces. Two pieces may share bytes if the tasks that touch the one end before the other
+/// is made: by the graph's edges, or because they come at least `window` tasks earlier in this
+/// order. So tasks that are closer in the order wait for each other only if the graph says so. With
+/// a window of 0 only the order counts, and the layout is the smallest that is found.
 ///
-/// Each piece goes, in turn, to the lowest bytes that it may have: in the order in which they are
-/// made, by size, and by size times lifetime; then some more turns, in which the piece at the top
-/// goes first. The best counts. Another candidate has the pieces of each size in bytes of their
-/// own; so with the window 0 no more is needed than a pool of blocks by size would have with one
-/// worker, and where all pieces are of one size the least there can be: what is live at one time.
+/// Each piece in turn gets the lowest bytes that it may have. The turns are tried in several
+/// orders: of creation, by size, and by size times lifetime; then some more, in which the piece at
+/// the top goes first. The best layout counts. Another candidate gives the pieces of each size
+/// bytes of their own. So with a window of 0 the layout needs no more than a pool of blocks by size
+/// would with one worker. If all pieces have one size, it needs the minimum: the bytes that are
+/// live at one time.
 ///
-/// `alignments`: of the pieces at each place.
+/// `alignments` are those of the pieces at each place.
 [[nodiscard]] MemoryLayout lay_out(MemoryGraph const& graph, std::vector<int> const& order,
                                    std::span<std::size_t const> alignments, std::size_t window);
 
-/// The same with the largest window, of the half, the quarter, and so on of this one, for which no
-/// place needs more than its room; with 0 if there is none.
+/// Lays out with the largest window for which no place needs more than its room. The windows tried
+/// are this one, its half, its quarter, and so on; the last one is 0.
 [[nodiscard]] MemoryLayout lay_out_within(MemoryGraph const& graph, std::vector<int> const& order,
                                           std::span<std::size_t const> alignments,
                                           std::size_t window, std::span<std::size_t const> rooms);

@@ -36,41 +36,41 @@
 
 namespace trellis {
 
-/// How a model runs.
+/// The options of a model.
 struct FieldGraphOptions {
-  /// Used in messages.
+  /// The name in messages.
   std::string name = "model";
-  /// Where its tasks run, and its fields have memory.
+  /// The places where its tasks run and its fields have memory.
   std::vector<FieldTarget> targets = {host};
-  /// The most bytes that its fields have at one time, at each of its targets (but for what is
-  /// bound). A task that has no room for what it writes waits, whatever its priority, until others
-  /// have released enough. Default: no limit. What a device says it can still allocate when the
-  /// model is made is one, too.
+  /// The most bytes that its fields have at one time, at each of its targets (without bound
+  /// fields). A task that has no room for the fields that it writes waits, whatever its priority,
+  /// until other tasks have released enough. By default there is no limit. For a device, the bytes
+  /// that it can still allocate when the model is made are a limit, too.
   std::optional<std::size_t> memory_limit = {};
-  /// Where transient and persistent fields have their memory from; shared with other models.
-  /// Default: a pool of its own.
+  /// Gives transient and persistent fields their memory. Other models may share it. By default the
+  /// model has a pool of its own.
   std::shared_ptr<FieldPool> pool = {};
-  /// Says at which of the targets a task runs that has forms for several (`runs_on`, `variants`).
-  /// It serves one model. Default: on the host, where it may.
+  /// Decides at which target a task runs that has forms for several (`runs_on`, `variants`). It
+  /// serves one model. By default such a task runs on the host if it may.
   std::shared_ptr<PlacementPolicy> placement = {};
 };
 
-/// What a model needs at one of its targets, in bytes.
+/// The memory that a model needs at one of its targets, in bytes.
 struct FieldMemory {
-  std::size_t external = 0;    ///< bound: the program's
-  std::size_t persistent = 0;  ///< between passes, without what is bound; with what plans have
-  std::size_t transient = 0;   ///< all that is there only during a pass, if it were there at once
-  /// What there is, with what is persistent, when a pass is recorded in a plan now: exactly, and
-  /// whatever the schedule. The fields that are there only during a pass share it, as far as the
-  /// model's order allows, and where several workers are to be of use not quite as far.
+  std::size_t external = 0;    ///< bound memory, which is the program's
+  std::size_t persistent = 0;  ///< between passes, without bound memory, with that of plans
+  std::size_t transient = 0;   ///< the sum of all fields that exist only during a pass
+  /// The memory, including persistent memory, if a pass is recorded in a plan now. The number is
+  /// exact, whatever the schedule. Fields that exist only during a pass share memory as far as the
+  /// model's order allows; with several workers they share less, so that tasks can overlap.
   std::size_t frozen = 0;
-  std::size_t least_frozen = 0;  ///< the same under the least limit that is not refused
+  std::size_t least_frozen = 0;  ///< `frozen` under the least limit that is not refused
   std::vector<std::size_t> peaks;
 
-  /// The most that a pass has at one time, with what is persistent, when its tasks start in the
-  /// model's order, each as soon as all but `workers - 1` of those before it are over. Exact for
-  /// one worker, an upper bound for more; `workers` up to 64. Other schedules may need more, up to
-  /// all that is transient; a memory limit holds them to it.
+  /// Returns the most that a pass has at one time, including persistent memory. Its tasks start in
+  /// the model's order, each as soon as all but `workers - 1` of those before it are over. The
+  /// number is exact for one worker, and an upper bound for more; `workers` may be up to 64. Other
+  /// schedules may need more, up to all transient fields, unless a memory limit holds.
   [[nodiscard]] std::size_t peak(int workers = 1) const;
 };
 
@@ -78,14 +78,14 @@ namespace Impl {
 
 /// An access of a task of a model.
 struct ModelAccess {
-  std::shared_ptr<FieldState> field;  ///< null: of something else
+  std::shared_ptr<FieldState> field;  ///< null: access of something else
   bool is_part = false;
-  FieldBox box{};            ///< of a part that was named by its field
-  std::optional<Area> area;  ///< of a View, also of one that is bound
+  FieldBox box{};            ///< for a part that was named by its field
+  std::optional<Area> area;  ///< for a View, also a bound one
   Mode mode = Mode::read;
   ResourceInfo info;
   StatePtr state;
-  /// The field, or its copy, that the task touches where it runs; of the newest placement.
+  /// The field, or its copy, that the task touches where it runs, by the newest placement.
   std::shared_ptr<FieldState> here;
 
   [[nodiscard]] bool makes() const { return field != nullptr && mode == Mode::write; }
@@ -96,9 +96,9 @@ struct ModelAccess {
   }
 };
 
-/// A form of a task: what it is at some of the places where it may run.
+/// A form of a task, for some of the places where it may run.
 struct ModelForm {
-  /// `memory`: of the space that it runs on.
+  /// `memory` is that of the space that it runs on.
   ModelForm(TaskSpec const& spec, LateOps const* late, FieldMemoryOps const* memory);
   ModelForm(ModelForm const&) = delete;
   ModelForm& operator=(ModelForm const&) = delete;
@@ -106,7 +106,7 @@ struct ModelForm {
   [[nodiscard]] bool runs_on_device() const {
     return space != nullptr && space->device() != nullptr;
   }
-  /// Requires that the body has copies.
+  /// Returns a copy of the body. Requires that the body can be copied.
   [[nodiscard]] void* copy_body() const;
   void drop_body(void* copy) const noexcept;
 
@@ -115,27 +115,27 @@ struct ModelForm {
   TaskOps const* const pass_ops;
   std::size_t const body_alignment;
   void* body = nullptr;
-  SpaceAdapter* const space;  ///< of any of the space's devices
+  SpaceAdapter* const space;  ///< adapter of any of the space's devices
   FieldMemoryOps const* const memory;
   std::vector<ModelAccess> accesses;
-  std::vector<std::size_t> places;  ///< of the model's targets, where it may run
+  std::vector<std::size_t> places;  ///< targets of the model where it may run
 };
 
-/// A task as it was handed to the model: each pass submits a task that runs the body of one of its
-/// forms.
+/// A task that was submitted to the model. Each pass submits a task that runs the body of one of
+/// its forms.
 struct ModelTask {
   using Kind = PlacedStep::Kind;
-  /// With the properties of one form, which all have in common.
+  /// Takes the properties from one form, as all forms have the same.
   ModelTask(TaskSpec const& spec, std::size_t number);
   ModelTask(ModelTask const&) = delete;
   ModelTask& operator=(ModelTask const&) = delete;
   [[nodiscard]] std::string text() const { return "task " + label.text(); }
   [[nodiscard]] ModelForm& form() const { return *forms[form_number]; }
   [[nodiscard]] std::vector<ModelAccess>& accesses() const { return form().accesses; }
-  /// The form for this place; `forms.size()`: it cannot run there.
+  /// Returns the number of the form for this place; `forms.size()` if it cannot run there.
   [[nodiscard]] std::size_t form_at(std::size_t at) const;
 
-  std::size_t const number;  ///< in order of registration; of one that copies: none
+  std::size_t const number;  ///< in order of registration; a task that copies has none
   Label const label;
   int const priority;
   bool const main_thread;
@@ -147,46 +147,46 @@ struct ModelTask {
   std::vector<std::size_t> after;        ///< numbers of tasks of the model
   std::vector<TaskHandle> after_others;  ///< tasks of the graph
 
-  // Where it runs from the next pass on.
-  std::size_t place = 0;  ///< of the model's targets
+  // The place where it runs from the next pass on.
+  std::size_t place = 0;  ///< index among the model's targets
   std::size_t form_number = 0;
-  // For the submission of a pass.
+  // These are for the submission of a pass.
   std::vector<AccessRequest> requests;
-  ResourceInfo run_info;  ///< of Model::run_area
+  ResourceInfo run_info;  ///< description of Model::run_area
 };
 
-/// What a pass has to know of a field, or of a copy of one.
+/// The data of a field, or of a copy of one, that a pass needs.
 struct ModelSlot {
   std::shared_ptr<FieldState> field;
   std::size_t place = 0;
   int users = 0;  ///< tasks that touch it
 };
 
-/// What a pass has to know of a task.
+/// The data of a task that a pass needs.
 struct ModelStep {
   struct Use {
     std::size_t slot;
     bool makes;
-    FieldState const* named;  ///< by the task's body: the field itself, where the slot is a copy
+    FieldState const* named;  ///< field that the body names; the original if the slot is a copy
   };
   std::shared_ptr<ModelTask> task;
   ModelForm* form = nullptr;
   std::size_t place = 0;
   std::vector<Use> uses;            ///< each field once
-  std::vector<std::size_t> starts;  ///< slots of fields that need memory for it, and not before
-  std::vector<std::size_t> needs;   ///< bytes of these, for each place
-  std::vector<std::size_t> after;   ///< steps before it that it names
-  /// Those of the task, and its PlannedPlace, where the graph's policy wants to know it.
+  std::vector<std::size_t> starts;  ///< slots of fields that need memory from this step on
+  std::vector<std::size_t> needs;   ///< bytes of these fields, by place
+  std::vector<std::size_t> after;   ///< earlier steps that it names
+  /// The tags of the task, and its PlannedPlace if the graph's policy wants to know it.
   std::vector<TagPtr> tags;
 };
 
-/// What an analysis finds. It does not change: passes in flight share it.
+/// The result of an analysis. It does not change, as passes in flight share it.
 struct ModelSchedule {
   std::vector<ModelSlot> slots;
   std::vector<ModelStep> steps;  ///< in order
   MemoryGraph memory;
   std::vector<int> memory_order;
-  /// Fields with two sides, and what the program is told of them when a pass is submitted.
+  /// A field with two sides, and its flags before a pass and after its submission.
   struct Sides {
     std::shared_ptr<FieldState> field;
     TwoSides::Valid before, after;
@@ -204,12 +204,12 @@ class Model : public std::enable_shared_from_this<Model> {
   Model(TaskGraph& graph, FieldGraphOptions options);
   Model(Model const&) = delete;
   Model& operator=(Model const&) = delete;
-  /// Takes the memory of all fields: their handles may live longer than Kokkos.
+  /// Takes the memory from all fields, as their handles may live longer than Kokkos.
   ~Model();
 
-  // Of one thread at a time.
+  // One thread at a time may call these functions.
   std::shared_ptr<FieldState> declare(Label name, FieldShape const& shape);
-  /// `at`: where that is said.
+  /// `at` is the call site.
   void bind(std::shared_ptr<FieldState> const& field, void* memory,
             std::shared_ptr<void const> held, std::string held_label, FieldTarget const& where,
             std::source_location const& at);
@@ -217,15 +217,15 @@ class Model : public std::enable_shared_from_this<Model> {
   [[nodiscard]] std::shared_ptr<FieldState> find(std::string_view name) const;
   void bind_sides(std::shared_ptr<FieldState> const& field, void* device_memory,
                   FieldTarget const& device, TwoSides sides);
-  /// A form of the task that `task` collects forms of; a new one if it is null. `memory`: of the
-  /// space that it runs on, at any of the targets there; null: as the spec says.
+  /// Adds a form to `task`, or makes a new task if that is null. `memory` is that of the space that
+  /// the form runs on, at any of the targets there; if it is null, the spec decides.
   void collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_result,
                LateOps const* late, FieldMemoryOps const* memory);
   TaskHandle add(std::shared_ptr<ModelTask> task);
-  /// What `hand_over` gives to the model takes the place of this task.
+  /// Replaces this task by the one that `hand_over` submits to the model.
   void replace(TaskHandle const& old, FunctionRef<void()> hand_over,
                std::source_location const& at);
-  /// The extents of this field are said by `find`, as soon as that knows them.
+  /// Lets `find` set the extents of this field, as soon as it knows them.
   void follow(std::shared_ptr<FieldState> field, std::function<std::optional<FieldShape>()> find);
   void require(FieldState& field);
   void store(FieldState& field, FieldStorage storage);
@@ -245,15 +245,15 @@ class Model : public std::enable_shared_from_this<Model> {
   [[nodiscard]] FieldTarget const& target(std::size_t place) const {
     return m_options.targets[place];
   }
-  /// The device whose clock the host goes by; null: the host's own.
+  /// Returns the device whose clock the host uses; null for the host's own.
   [[nodiscard]] DeviceAdapter const* clock() const;
   [[nodiscard]] DeviceOrigins& origins() { return m_origins; }
-  /// Who wants to know times of the pass that is being submitted; or null.
+  /// Returns the policy that wants times of the pass that is being submitted; or null.
   [[nodiscard]] std::shared_ptr<PlacementPolicy> measures() const {
     return m_has_choice && m_options.placement->wants_times() ? m_options.placement : nullptr;
   }
   [[nodiscard]] std::shared_ptr<ModelSchedule const> const& schedule() const { return m_schedule; }
-  /// The most bytes that fields may have at one of the targets.
+  /// Returns the most bytes that fields may have at one of the targets.
   [[nodiscard]] std::size_t limit(std::size_t place) const {
     return m_admission != nullptr ? m_admission->limit(place) : FieldPool::any_number;
   }
@@ -266,7 +266,7 @@ class Model : public std::enable_shared_from_this<Model> {
   void check_bindings();
   void check_may_be_bound(FieldState const& field, std::source_location const& at) const;
 
-  // Trellis_ModelAnalysis.cpp
+  // These are defined in Trellis_ModelAnalysis.cpp.
   void analyse(bool is_pass);
   void check_shapes() const;
   void find_edges();
@@ -279,30 +279,30 @@ class Model : public std::enable_shared_from_this<Model> {
   void check_made(FieldState const& field, FieldBox const& box, std::string const& who) const;
   void choose_order(ModelSchedule& schedule, PlacedSteps const& placed,
                     std::vector<int> const& places, std::vector<ModelStep> const& steps) const;
-  /// It has memory between passes.
+  /// True if it has memory between passes.
   [[nodiscard]] bool is_kept(FieldState const& field) const;
   void check_limit() const;
   [[nodiscard]] std::size_t persistent_bytes(std::size_t place) const;
 
-  // Trellis_ModelPlacement.cpp
+  // These are defined in Trellis_ModelPlacement.cpp.
   void place_tasks(bool is_pass);
   void find_units();
   void make_placement_graph();
   void set_targets(PlacementGraph& graph) const;
-  /// What may be different from pass to pass.
+  /// Updates what may differ from pass to pass.
   void renew_placement_graph();
   [[nodiscard]] std::size_t home_of(FieldState const& field) const;
   void make_schedule();
   [[nodiscard]] std::shared_ptr<FieldState> const& copy_at(std::shared_ptr<FieldState> const& field,
                                                            std::size_t place);
-  /// Memory for a probe.
+  /// Returns memory for a probe.
   [[nodiscard]] std::shared_ptr<FieldState> probe_at(std::size_t place, std::size_t bytes) const;
   [[nodiscard]] std::shared_ptr<FieldState> state_of(PlacedSteps const& placed, int slot);
   [[nodiscard]] std::shared_ptr<ModelTask> make_transfer(PlacedStep const& step,
                                                          std::shared_ptr<FieldState> const& from,
                                                          std::shared_ptr<FieldState> const& to);
 
-  // Trellis_ModelPass.cpp
+  // These are defined in Trellis_ModelPass.cpp.
   void keep_memory();
   void keep(FieldState& field);
   [[nodiscard]] KeptPtr take_kept(std::size_t place, std::size_t bytes, std::string const& label,
@@ -313,13 +313,14 @@ class Model : public std::enable_shared_from_this<Model> {
   void make_requests();
   TaskHandle submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
                          std::shared_ptr<Pass> const& pass);
-  /// `so_far`: the tasks of the steps before it, if some name others.
+  /// Submits the task of a step. `so_far` has the tasks of the steps before it, if some steps name
+  /// others.
   TaskHandle submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass,
                          std::vector<TaskHandle> const& so_far);
   void plan_steps(ModelSchedule& schedule);
   void tell_planner();
 
-  // Trellis_FrozenPass.cpp
+  // These are defined in Trellis_FrozenPass.cpp.
   void submit_frozen();
   TaskHandle submit_frozen_step(ModelStep const& step,
                                 std::shared_ptr<FrozenPass const> const& pass, bool is_first,
@@ -339,10 +340,10 @@ class Model : public std::enable_shared_from_this<Model> {
   std::vector<std::shared_ptr<ModelTask>> m_tasks;
   std::atomic<bool> m_is_submitting{false};
   DeviceOrigins m_origins;
-  /// While tasks are measured one stands for each target, and the last one for all links.
+  /// While tasks are measured, an element stands for each target, and the last one for all links.
   std::vector<char> const m_alone;
   std::vector<std::weak_ptr<FrozenPass const>> m_frozen;  ///< passes in plans
-  bool m_has_new_bindings = false;        ///< fields have been bound anew, which is not checked yet
+  bool m_has_new_bindings = false;        ///< fields have been bound anew and are not checked yet
   std::optional<std::size_t> m_replaces;  ///< the number of the task that the next one replaces
   struct Follower {
     std::shared_ptr<FieldState> field;
@@ -350,53 +351,54 @@ class Model : public std::enable_shared_from_this<Model> {
   };
   std::vector<Follower> m_followers;  ///< fields whose extents follow from others
 
-  // Of the newest analysis.
-  bool m_is_analysed = false;  ///< but for places
-  bool m_is_placed = false;    ///< the schedule is for the places that tasks have
-  std::vector<std::vector<std::size_t>> m_before;  ///< of each task
-  /// The same: tasks that come before it if they are needed for something else.
+  // These belong to the newest analysis.
+  bool m_is_analysed = false;  ///< except for the places
+  bool m_is_placed = false;    ///< the schedule is for the present places of tasks
+  std::vector<std::vector<std::size_t>> m_before;  ///< by task: tasks before it
+  /// By task: tasks that come before it only if they are needed for something else.
   std::vector<std::vector<std::size_t>> m_behind;
   std::vector<bool> m_is_needed;
-  std::vector<int> m_units;  ///< of each task: those that compute one field are one, and placed so
+  std::vector<int> m_units;  ///< by task; the tasks that compute one field are one unit
   PlacementGraph m_placement;
-  std::vector<std::shared_ptr<ModelTask>> m_placed_tasks;  ///< of that graph
+  std::vector<std::shared_ptr<ModelTask>> m_placed_tasks;  ///< tasks of that graph
   std::vector<std::shared_ptr<FieldState>> m_placed_fields;
-  std::map<FieldState const*, int> m_placed_numbers;  ///< of fields
+  std::map<FieldState const*, int> m_placed_numbers;  ///< numbers of the fields
   bool m_has_choice = false;                          ///< some task may run at several places
-  std::vector<TransferProbe> m_probes;                ///< of the next pass
+  std::vector<TransferProbe> m_probes;                ///< probes of the next pass
   std::shared_ptr<ModelSchedule const> m_schedule;
 
-  /// What the graph's scheduling policy knows of passes, or will know before the next one.
+  /// The data about passes that the graph's scheduling policy has, or will have before the next
+  /// pass.
   struct Planned {
     std::uint64_t number = 0;
     std::vector<std::pair<std::string, int>> tasks;  ///< labels and priorities
     std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
-    std::vector<TagPtr> places;  ///< of the tasks, see PlannedPlace
+    std::vector<TagPtr> places;  ///< places of the tasks, see PlannedPlace
     bool is_told = false;
   };
   Planned m_planned;
 };
 
-/// What the passes of a model have of one field during one of them.
+/// The state of one field during one pass.
 struct PassField {
   std::atomic<int> users{0};          ///< tasks that touch it and are not over
   std::atomic<int> holders{0};        ///< tasks that the block must stay for, see PassBody
   PoolBlock* block = nullptr;         ///< guarded by Pass::lock until the last holder
-  std::vector<PoolBlock::Use> waits;  ///< the same: who had the memory before, on a device
+  std::vector<PoolBlock::Use> waits;  ///< uses by earlier owners on a device; guarded like `block`
   KeptPtr kept;
-  /// What a bound field was bound to when the pass was submitted, and the View of that.
+  /// The memory that a bound field had when the pass was submitted, and its View.
   void* external = nullptr;
   std::shared_ptr<void const> held;
   bool is_reserved = false;
-  TaskHandle gate;  ///< that its first memory is waited for at; names no task: nobody waits
+  TaskHandle gate;  ///< gate for its memory; names no task if there was room
 };
 
-/// One pass of a model. Each of its tasks has a part in it.
+/// One pass of a model, which its tasks share.
 struct Pass {
   explicit Pass(std::shared_ptr<Model> of);
   std::shared_ptr<Model> const model;
   std::shared_ptr<ModelSchedule const> const schedule;
-  std::shared_ptr<PlacementPolicy> const measures;  ///< that wants to know times; or null
+  std::shared_ptr<PlacementPolicy> const measures;  ///< policy that wants times; or null
   std::vector<PassField> fields;                    ///< by slot
   std::mutex lock;
 };

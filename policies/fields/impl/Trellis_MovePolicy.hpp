@@ -11,10 +11,10 @@
 
 #include <type_traits>
 
-/// The base policy of a task for another space.
+/// This header makes the base policy of a task for another space.
 namespace trellis::Impl {
 
-/// `P...` with this space: in place of the one among them, else before them.
+/// The type `Policy<P...>` with this space: in place of the one among them, else before them.
 template <template <class...> class Policy, class Space, class... P>
 struct WithSpace {
   using type = Policy<Space, P...>;
@@ -25,7 +25,8 @@ struct WithSpace<Policy, Space, P...> {
   using type = Policy<std::conditional_t<Kokkos::is_execution_space_v<P>, Space, P>...>;
 };
 
-/// `Space`: as `on<...>` names it; the bodies of a simulated device are for a space of the host.
+/// Makes the policy for another space. `Space` is the one that `on<...>` names; the bodies of a
+/// simulated device are for a host space.
 template <class Base, class Space>
 struct MovedPolicy;
 
@@ -56,7 +57,7 @@ struct MovedPolicy<Kokkos::MDRangePolicy<P...>, Space> {
     for (int k = 0; k < type::rank; ++k) {
       lower[k] = lower_bounds(base)[k];
       upper[k] = upper_bounds(base)[k];
-      // One that Kokkos has chosen is for the other space.
+      // A tile that Kokkos has chosen is for the old space.
       if (!has_chosen_tiles(base)) tile[k] = tile_sizes(base)[k];
     }
     return type(lower, upper, tile);
@@ -70,7 +71,7 @@ struct MovedPolicy<Kokkos::TeamPolicy<P...>, Space> {
       typename WithSpace<Kokkos::TeamPolicy, typename RunOn<Space>::body_space, P...>::type;
   static type make(From const& base) {
     auto const range = PolicyTraits<From, void>::keep(base);
-    // The size of a team, and of its vectors, is for a kind of device.
+    // Team size and vector length fit only one kind of device.
     constexpr bool has_sizes = DeviceSpace<typename type::execution_space>;
     int const size = has_sizes ? range.team_size : 0;
     int const length = has_sizes ? range.vector_length : 0;

@@ -10,15 +10,15 @@
 
 namespace trellis::Impl {
 
-/// How long one task of a pass ran. Of a host task by the host's clock: the one of the model's
-/// devices, where these have their own. Of a device task by events on its stream before and behind
-/// what it launches.
+/// Measures how long one task of a pass ran. A host task is timed by the host's clock, which is
+/// that of the model's devices if these have their own. A device task is timed by events on its
+/// stream before and after its launches.
 ///
-/// A stream that has nothing to do passes the first event before the kernel has been launched, and
-/// the launch would be counted. So the host looks afterwards whether it has passed. If it has, the
-/// kernel began at the end of the launch: when that was by the device's clock follows from an event
-/// whose time is known by both clocks, which is the first event where that has passed at once, else
-/// an earlier such one (DeviceOrigins). Without any there is no time.
+/// An idle stream passes the first event before the kernel has been launched, so the launch would
+/// be counted. So the host checks afterwards whether the event has passed. If it has, the kernel
+/// began at the end of the launch. The device's time of that follows from an event whose time is
+/// known by both clocks. This is the first event if it passed at once, else an earlier such event
+/// (DeviceOrigins). Without any the task has no time.
 class StepTime {
  public:
   bool found_new_memory = false;
@@ -28,7 +28,7 @@ class StepTime {
   StepTime& operator=(StepTime const&) = delete;
   ~StepTime() { release(); }
 
-  /// `clock`: of the model's first device; null: the host's own.
+  /// `clock` is that of the model's first device; null means the host's own.
   void start(DeviceAdapter* device, DeviceAdapter const* clock, void* instance) {
     m_device = device;
     m_clock = clock;
@@ -46,12 +46,12 @@ class StepTime {
     }
     m_is_known = true;
   }
-  /// Tells the pass's policy. The task is over.
+  /// Reports to the pass's policy, when the task is over.
   void tell(Pass const& pass, ModelStep const& step) noexcept;
 
  private:
   [[nodiscard]] std::int64_t now() const;
-  /// Nothing: nobody knows. Throws when the device has failed.
+  /// Returns the time; nothing if it is unknown. Throws when the device has failed.
   [[nodiscard]] std::optional<std::int64_t> nanoseconds(DeviceOrigins& origins);
   void release() noexcept;
 
@@ -61,8 +61,8 @@ class StepTime {
   void* m_last = nullptr;
   std::int64_t m_begin = 0;
   std::int64_t m_end = 0;
-  bool m_was_idle = false;          ///< the stream, at the first event
-  bool m_waits_for_launch = false;  ///< the stream, for the kernel
+  bool m_was_idle = false;          ///< the stream was idle at the first event
+  bool m_waits_for_launch = false;  ///< the stream waited for the launch of the kernel
   bool m_is_known = false;
 };
 

@@ -21,7 +21,7 @@ std::shared_ptr<Admission::Gate> Admission::admit(std::vector<std::size_t> const
   std::lock_guard const lock(m_mutex);
   bool const needs_none =
       std::all_of(needs.begin(), needs.end(), [](std::size_t bytes) { return bytes == 0; });
-  // Who needs nothing takes nobody's turn.
+  // A task that needs no memory delays no other one.
   if (needs_none || (m_waiting.empty() && reserve(needs))) return nullptr;
   std::shared_ptr<Gate> gate(new Gate(*this, needs));
   m_waiting.push_back(gate);
@@ -37,7 +37,7 @@ void Admission::open(Gates& opened) noexcept {
 }
 
 /// A gate that was armed before it was opened has its Completion, which nothing else touches any
-/// more: one that is armed later finds the gate open, under the lock, and keeps its own.
+/// more. A task that arms an open gate finds it open, under the lock, and keeps its Completion.
 void Admission::tell(Gates const& opened) {
   for (auto const& gate : opened)
     if (gate->m_completion.valid()) gate->m_completion.done();

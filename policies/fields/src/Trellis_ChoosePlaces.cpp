@@ -16,7 +16,7 @@ namespace trellis::Impl {
 
 namespace {
 
-/// A pass with given places: its steps, where each of them runs, and what it takes there.
+/// A pass with given places: its steps, where each of them runs, and its time there.
 class PlacedPass {
  public:
   PlacedPass(PlacementGraph const& graph, std::span<int const> places, PlacementCosts const& costs)
@@ -33,7 +33,7 @@ class PlacedPass {
 
   [[nodiscard]] bool is_stuck() const { return m_placed.stuck >= 0; }
   [[nodiscard]] double work() const { return std::accumulate(m_costs.begin(), m_costs.end(), 0.0); }
-  /// The makespan is not less: the longest path, and what each lane has to do.
+  /// Returns a lower bound of the makespan: the longest path, and the work of each lane.
   [[nodiscard]] double bound() const {
     double least = m_ranks.empty() ? 0 : *std::max_element(m_ranks.begin(), m_ranks.end());
     std::vector<double> of_lane(3 * m_graph.targets.size() + 1, 0);
@@ -42,8 +42,8 @@ class PlacedPass {
     of_lane[0] /= host_lanes();
     return std::max(least, *std::max_element(of_lane.begin(), of_lane.end()));
   }
-  /// In the run again of a trace: host tasks are on workers, and each lane is a device that runs
-  /// one task at a time.
+  /// Returns the makespan of a simulated trace: host tasks run on workers, and each lane is a
+  /// device that runs one task at a time.
   [[nodiscard]] double makespan() const {
     std::vector<TaskRecord> nodes;
     std::vector<EdgeRecord> edges;
@@ -73,14 +73,15 @@ class PlacedPass {
     int const host = host_of(m_graph);
     return host < 0 ? 1 : std::max(1, m_graph.targets[nth(host)].lanes);
   }
-  /// -1: a worker of the host. A copy between devices is made by the one that gets it.
+  /// Returns the lane of a step; -1 for a worker of the host. The receiving device makes a copy
+  /// between devices.
   [[nodiscard]] int lane(std::size_t number) const {
     PlacedStep const& step = m_placed.steps[number];
     bool const is_to_host = m_graph.targets[nth(step.to)].is_host;
     if (step.kind == PlacedStep::Kind::task) return is_to_host ? -1 : 3 * step.to;
     return is_to_host ? 3 * step.from + 2 : 3 * step.to + 1;
   }
-  /// Each behind those that it comes after, else as they are.
+  /// Orders the steps: each after its predecessors, otherwise unchanged.
   void find_order() {
     std::vector<PlacedStep> const& steps = m_placed.steps;
     m_after.resize(steps.size());
@@ -95,7 +96,8 @@ class PlacedPass {
       for (int const after : m_after[nth(m_order[k])])
         if (--left[nth(after)] == 0) m_order.push_back(after);
   }
-  /// Of each step what the longest path that begins with it takes; and as whole numbers.
+  /// Computes for each step the time of the longest path that begins with it, also as a whole
+  /// number.
   void find_ranks() {
     m_ranks.assign(m_costs.size(), 0);
     for (auto step = m_order.rbegin(); step != m_order.rend(); ++step) {
@@ -119,7 +121,7 @@ class PlacedPass {
   std::vector<int> m_priorities;
 };
 
-/// Looks at ways to put chains on types of targets.
+/// Tries ways to assign chains to types of targets.
 class Choosing {
  public:
   Choosing(PlacementGraph const& graph, PlacementCosts const& costs, Balance balance)
@@ -162,8 +164,8 @@ class Choosing {
   [[nodiscard]] bool may_be(std::size_t chain, int type) const {
     return std::find(m_ways[chain].begin(), m_ways[chain].end(), type) != m_ways[chain].end();
   }
-  /// True: the types as they are now are better than the best so far. What is cheap to know comes
-  /// first, whether it fits last.
+  /// Returns true if the present types are better than the best so far. Cheap checks come first;
+  /// whether the places fit comes last.
   bool consider() {
     std::vector<int> const places = choose_targets(m_graph, m_types, m_balance);
     PlacedPass const pass(m_graph, places, m_costs);
@@ -178,7 +180,7 @@ class Choosing {
     return true;
   }
 
-  /// The first chains on one type, the others on another one.
+  /// Tries the first chains on one type, and the others on another one.
   void look_at_beginnings() {
     for (int const first : m_all_types)
       for (int const second : m_all_types)
@@ -205,7 +207,7 @@ class Choosing {
       if (chain == m_chains.size()) return;
     }
   }
-  /// Chain by chain, and all that belong together, as long as that gets better.
+  /// Moves single chains, and connected groups of chains, as long as the value improves.
   void climb() {
     if (!m_best.has_value()) return;
     std::vector<std::vector<std::size_t>> moves = parts();
@@ -224,7 +226,7 @@ class Choosing {
         }
     }
   }
-  /// Chains that are joined by what their tasks need of each other.
+  /// Returns groups of chains that are connected by dependencies of their tasks.
   [[nodiscard]] std::vector<std::vector<std::size_t>> parts() const {
     std::vector<std::size_t> chain_of(m_graph.tasks.size(), 0);
     for (std::size_t chain = 0; chain < m_chains.size(); ++chain)
@@ -248,10 +250,10 @@ class Choosing {
   Balance const m_balance;
   std::set<int> m_all_types;
   Chains m_chains;
-  std::vector<std::vector<int>> m_ways;  ///< types, of each chain
-  std::vector<int> m_types;              ///< of each task
+  std::vector<std::vector<int>> m_ways;  ///< possible types, by chain
+  std::vector<int> m_types;              ///< type, by task
   std::optional<Found> m_best;
-  int m_looks = 0;  ///< at schedules, which are what takes its time
+  int m_looks = 0;  ///< number of schedules, which take most of the time
 };
 
 }  // namespace

@@ -19,8 +19,8 @@ std::size_t available_on_host(int) {
 }
 }  // namespace
 
-// In a function: of a constant at namespace scope hipcc makes a copy for the device, too, where the
-// two functions do not exist.
+// The constant is in a function: of one at namespace scope hipcc makes a copy for the device, too,
+// where the two functions do not exist.
 FieldMemoryOps const& host_field_memory() {
   static FieldMemoryOps const operations{"Host", &allocate_on_host, &free_on_host, nullptr,
                                          &available_on_host};
@@ -102,7 +102,7 @@ PoolBlock* FieldPool::take(FieldTarget const& where, std::size_t bytes, std::str
       made->memory = where.allocate(label, bytes);
     } catch (...) {
       if (place.counts.idle == 0) throw;
-      free_idle(place, 0);  // what is idle may be what is missing
+      free_idle(place, 0);  // the idle blocks may be the missing memory
       made->memory = where.allocate(label, bytes);
     }
     made->bytes = bytes;

@@ -18,16 +18,16 @@
 #include <string_view>
 #include <utility>
 
-/// Passes that are recorded in plans.
+/// This file has the passes that are recorded in plans.
 namespace trellis::Impl {
 
 namespace {
 
-/// The body of a task of a frozen pass. The arguments of a kernel are bound here, once, in a copy
-/// of it; a replay then runs it as if it had been written with Views, so a device may capture it.
-/// Unless some of them are not those of fields, and may be others in the next replay: then the copy
-/// is bound in each run. A callable need not have copies. Its arguments are bound in each run, in
-/// the body that all runs of the task share; see Model::run_area for why no two of them overlap.
+/// The body of a task of a frozen pass. The arguments of a kernel are bound here once, in a copy of
+/// its body. A replay then runs the copy as if it had been written with Views, so a device may
+/// capture it. If some arguments are not those of fields, and may differ in the next replay, the
+/// copy is bound in each run. A callable need not have copies. Its arguments are bound in each run,
+/// in the body that all runs of the task share; see Model::run_area for why no two runs overlap.
 class FrozenBody {
  public:
   FrozenBody(std::shared_ptr<FrozenPass const> pass, ModelStep const& step)
@@ -61,7 +61,7 @@ class FrozenBody {
  private:
   std::shared_ptr<FrozenPass const> const m_pass;
   ModelForm const& m_form;
-  std::shared_ptr<ModelTask> const m_task;  ///< has the form
+  std::shared_ptr<ModelTask> const m_task;  ///< owns the form
   std::vector<FieldBinding::Entry> m_fields;
   struct Drop {
     ModelForm const& form;
@@ -69,11 +69,11 @@ class FrozenBody {
   };
   std::unique_ptr<void, Drop> m_copy{nullptr, {m_form}};  ///< null: the body that all runs share
   void* m_body = nullptr;
-  bool m_is_bound = false;  ///< for good
+  bool m_is_bound = false;  ///< bound once for all runs
   void (*m_run)(void* body, void* instance, Label const& label) = nullptr;
 };
 
-/// They outlive all tasks.
+/// Returns operations that outlive all tasks.
 TaskOps const* frozen_ops_of(ModelForm const& form) {
   static std::mutex mutex;
   static auto& known = *new std::map<std::pair<std::string_view, bool>, TaskOps>();
@@ -95,25 +95,26 @@ TaskOps const* frozen_ops_of(ModelForm const& form) {
   return &found->second;
 }
 
-/// What a task of a frozen pass accesses, while that is recorded.
+/// Describes an access of a task of a frozen pass, for the recording.
 void describe_frozen_access(void const* subject, ResourceInfo& info) {
   info = *static_cast<ResourceInfo const*>(subject);
 }
-/// The pass itself, as a resource that its first task reads: memory that is nobody else's.
+/// Describes the pass itself as a resource that its first task reads. Nothing else uses this
+/// memory.
 void describe_frozen_pass(void const* subject, ResourceInfo& info) {
   FrozenPass const& pass = **static_cast<std::shared_ptr<FrozenPass const> const*>(subject);
   info.label = pass.name;
   info.begin = reinterpret_cast<std::uintptr_t>(&pass);
   info.end = info.begin + 1;
 }
-/// Before each replay a plan asks who else has what it was recorded with. So that is when the pass
-/// is asked whether it is still right.
+/// Before each replay a plan asks for the other holders of its resources. This call is used to
+/// check that the pass is still valid.
 class FrozenHold final : public ResourceHold {
  public:
   explicit FrozenHold(std::shared_ptr<FrozenPass const> pass) : m_pass(std::move(pass)) {}
   [[nodiscard]] long holders() const override {
     m_pass->begin_replay();
-    return std::numeric_limits<long>::max();  // the program has it, whatever plans have
+    return std::numeric_limits<long>::max();  // the program holds it, whatever plans hold
   }
   [[nodiscard]] void const* record() const override { return m_pass.get(); }
   [[nodiscard]] std::pair<std::uintptr_t, std::uintptr_t> addresses() const override {
@@ -132,7 +133,7 @@ std::unique_ptr<ResourceHold> hold_frozen_pass(void const* subject) {
 constexpr SubjectOps frozen_access_ops{&describe_frozen_access};
 constexpr SubjectOps frozen_pass_ops{&describe_frozen_pass, nullptr, &hold_frozen_pass};
 
-/// What Kokkos aligns allocations to; on a device, what it reads at a time.
+/// The alignment of Kokkos' allocations; on a device, the size of a memory access.
 constexpr std::size_t host_alignment = 64;
 constexpr std::size_t device_alignment = 256;
 
@@ -154,7 +155,7 @@ namespace {
 
 void FrozenPass::begin_replay() const {
   auto const owner = model.lock();
-  if (owner == nullptr) return;  // nobody can change anything
+  if (owner == nullptr) return;  // nothing can have changed
   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
     FieldState const& field = *schedule->slots[slot].field;
     if (slots[slot].kept != nullptr && field.kept() != slots[slot].kept)
@@ -180,8 +181,9 @@ void FrozenPass::begin_replay() const {
 
 // --- the layout ----------------------------------------------------------------------------------
 
-/// How far apart tasks are in the model's order that may wait for each other only because of
-/// shared bytes. One worker runs the tasks in that order; of several each one finds a few tasks.
+/// Returns the distance in the model's order from which on tasks may wait for each other only
+/// because of shared bytes. One worker runs the tasks in that order. With several workers the
+/// window has a few tasks for each.
 std::size_t Model::frozen_window() const {
   bool const has_device =
       std::any_of(m_options.targets.begin(), m_options.targets.end(),
@@ -193,7 +195,7 @@ std::size_t Model::frozen_window() const {
   return at_a_time > 1 ? static_cast<std::size_t>(each * at_a_time) : 0;
 }
 
-/// With what there is room for, or as little as possible.
+/// Returns a layout that fits into the room, or the smallest one.
 MemoryLayout Model::frozen_layout(std::size_t window) const {
   std::vector<std::size_t> alignments, rooms;
   for (std::size_t place = 0; place < m_options.targets.size(); ++place) {
@@ -208,7 +210,7 @@ MemoryLayout Model::frozen_layout(std::size_t window) const {
   return lay_out_within(m_schedule->memory, m_schedule->memory_order, alignments, window, rooms);
 }
 
-/// Names a field that has no room in the slab.
+/// Throws an error that names a field that has no room in the slab.
 void Model::check_frozen_limit(MemoryLayout const& layout) const {
   if (m_admission == nullptr) return;
   for (std::size_t place = 0; place < layout.bytes.size(); ++place) {
@@ -234,7 +236,8 @@ void Model::check_frozen_limit(MemoryLayout const& layout) const {
   }
 }
 
-/// Memory that plans have for good, at one place, besides what fields have between passes now.
+/// Returns the bytes that plans hold at one place, besides the present memory of fields between
+/// passes.
 std::size_t Model::bytes_in_plans(std::size_t place) const {
   std::set<KeptBlock const*> blocks;
   std::size_t bytes = 0;
@@ -305,7 +308,7 @@ void Model::submit_frozen() {
   }
   std::erase_if(m_frozen, [](auto const& each) { return each.expired(); });
   m_frozen.push_back(pass);
-  m_is_placed = false;  // the order has to do with less room from now on
+  m_is_placed = false;  // the order has less room from now on
   bool is_first = true;
   std::vector<TaskHandle> so_far;
   for (ModelStep const& step : pass->schedule->steps)
@@ -316,7 +319,7 @@ TaskHandle Model::submit_frozen_step(ModelStep const& step,
                                      std::shared_ptr<FrozenPass const> const& pass, bool is_first,
                                      std::vector<TaskHandle> const& so_far) {
   ModelTask const& task = *step.task;
-  std::deque<ResourceInfo> infos;  // requests refer to them
+  std::deque<ResourceInfo> infos;  // the requests refer to these
   std::vector<AccessRequest> requests;
   for (ModelAccess const& access : step.form->accesses) {
     ResourceInfo& info = infos.emplace_back(access.info);
@@ -345,7 +348,7 @@ TaskHandle Model::submit_frozen_step(ModelStep const& step,
                 alignof(FrozenBody), construct);
   set_properties(spec, step);
   spec.accesses = requests;
-  spec.tags = task.tags;  // the plan itself tells the policy
+  spec.tags = task.tags;  // the plan itself reports to the policy
   std::vector<TaskHandle> before = task.after_others;
   for (std::size_t const other : step.after) before.push_back(so_far[other]);
   spec.after = before;

@@ -11,7 +11,7 @@ namespace trellis::Impl {
 
 namespace {
 
-/// Which pieces must not share bytes.
+/// Tells which pieces must not share bytes.
 class Conflicts {
  public:
   Conflicts(MemoryGraph const& graph, std::vector<int> const& order, std::size_t window)
@@ -28,7 +28,7 @@ class Conflicts {
       for (int const piece : task.uses) m_users[nth(piece)].push_back(k);
     }
   }
-  /// Positions in the order. Of a piece that some task makes.
+  /// Return positions in the order. Requires a piece that some task makes.
   [[nodiscard]] std::size_t first(int piece) const { return m_makers[nth(piece)].front(); }
   [[nodiscard]] std::size_t last(int piece) const { return m_users[nth(piece)].back(); }
   [[nodiscard]] bool is_made(int piece) const { return !m_makers[nth(piece)].empty(); }
@@ -37,15 +37,15 @@ class Conflicts {
   }
 
  private:
-  /// Of each task, those at most `window` positions before it that it comes after by edges. A path
-  /// between two tasks leads over tasks that are between them in the order, so no others count.
+  /// Finds for each task those of the `window` tasks before it that it comes after by edges. A path
+  /// between two tasks contains only tasks between them in the order, so no others count.
   void find_ancestors(MemoryGraph const& graph, std::vector<int> const& order,
                       std::vector<std::size_t> const& position) {
     if (m_window == 0) return;
     m_ancestors.assign(order.size(), {});
     for (std::size_t k = 0; k < order.size(); ++k) {
       std::vector<bool>& mine = m_ancestors[k];
-      mine.assign(m_window, false);  // by distance, less one
+      mine.assign(m_window, false);  // by distance - 1
       for (int const before : graph.tasks[nth(order[k])].before) {
         std::size_t const distance = k - position[nth(before)];
         if (distance > m_window) continue;
@@ -72,11 +72,11 @@ class Conflicts {
   }
 
   std::size_t const m_window;
-  std::vector<std::vector<std::size_t>> m_makers, m_users;  ///< of each piece, by position
-  std::vector<std::vector<bool>> m_ancestors;               ///< of each task, by position
+  std::vector<std::vector<std::size_t>> m_makers, m_users;  ///< positions of the tasks, by piece
+  std::vector<std::vector<bool>> m_ancestors;               ///< by position of the task
 };
 
-/// The pieces at one place.
+/// Lays out the pieces at one place.
 class PlaceLayout {
  public:
   PlaceLayout(MemoryGraph const& graph, Conflicts const& conflicts, int place,
@@ -111,7 +111,7 @@ class PlaceLayout {
     };
     by(first);
     by_size(turns);
-    // Descending; among equals as before.
+    // The order is descending; equal pieces keep their order.
     by([&](std::size_t k) { return std::numeric_limits<std::size_t>::max() - m_bytes[k]; });
     by([&](std::size_t k) {
       return -static_cast<double>(m_bytes[k]) * static_cast<double>(life(k));
@@ -126,7 +126,7 @@ class PlaceLayout {
  private:
   static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
 
-  /// Puts these, in turn, to the lowest bytes from `base` on. Returns the end of all.
+  /// Puts these, in turn, at the lowest bytes from `base` on. Returns the end of all.
   std::size_t put(std::vector<std::size_t> const& turns, std::vector<std::size_t>& offsets,
                   std::size_t base = 0) const {
     std::vector<std::pair<std::size_t, std::size_t>> taken;
@@ -158,7 +158,7 @@ class PlaceLayout {
     if (end < m_total) m_turns = turns;
     keep_if_better(offsets, end);
   }
-  /// `turns`: by the first task.
+  /// Gives the pieces of each size bytes of their own. `turns` are ordered by the first task.
   void by_size(std::vector<std::size_t> const& turns) {
     std::map<std::size_t, std::vector<std::size_t>> sizes;
     for (std::size_t const k : turns) sizes[m_bytes[k]].push_back(k);
@@ -167,7 +167,7 @@ class PlaceLayout {
     for (auto const& [bytes, pieces] : sizes) end = put(pieces, offsets, end);
     keep_if_better(offsets, end);
   }
-  /// What sticks out has its turn first, as long as that is worth the time.
+  /// Gives the piece at the top the first turn, again and again, as long as that is worth the time.
   void improve() {
     std::size_t const count = m_pieces.size();
     constexpr std::size_t most = 64, most_looks = std::size_t{1} << 24;
@@ -187,10 +187,10 @@ class PlaceLayout {
 
   Conflicts const& m_conflicts;
   std::vector<int> m_pieces;
-  std::vector<std::size_t> m_bytes;                ///< of each, with what is left free behind it
-  std::vector<std::vector<std::size_t>> m_rivals;  ///< of each: those that share no bytes with it
-  std::vector<std::size_t> m_turns;                ///< of the best
-  std::vector<std::size_t> m_offsets;              ///< the same
+  std::vector<std::size_t> m_bytes;                ///< by piece, with the padding after it
+  std::vector<std::vector<std::size_t>> m_rivals;  ///< by piece: those that share no bytes with it
+  std::vector<std::size_t> m_turns;                ///< turns of the best layout
+  std::vector<std::size_t> m_offsets;              ///< offsets of the best layout
   std::size_t m_total = nowhere;
 };
 

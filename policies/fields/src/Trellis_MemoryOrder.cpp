@@ -20,7 +20,7 @@ std::size_t at(T number) {
 std::size_t largest(std::vector<std::size_t> const& of) {
   return of.empty() ? 0 : *std::max_element(of.begin(), of.end());
 }
-/// Each piece that a task touches, once.
+/// Calls `f` once for each piece that a task touches.
 template <class F>
 void for_each_piece(MemoryGraph::Task const& task, F&& f) {
   for (int piece : task.makes) f(piece);
@@ -28,7 +28,7 @@ void for_each_piece(MemoryGraph::Task const& task, F&& f) {
     if (std::find(task.makes.begin(), task.makes.end(), piece) == task.makes.end()) f(piece);
 }
 
-/// What is live while tasks run one by one.
+/// Tracks what is live while tasks run one by one.
 class Live {
  public:
   explicit Live(MemoryGraph const& graph)
@@ -39,14 +39,14 @@ class Live {
     for (MemoryGraph::Task const& task : graph.tasks)
       for_each_piece(task, [&](int piece) { ++m_left[at(piece)]; });
   }
-  /// By how much the largest place grows.
+  /// Returns the live bytes of each place while the task runs.
   [[nodiscard]] std::vector<std::size_t> with(int task) const {
     std::vector<std::size_t> now = m_now;
     for (int piece : m_graph.tasks[at(task)].makes)
       if (!m_is_live[at(piece)]) now[place(piece)] += bytes(piece);
     return now;
   }
-  /// Bytes that are live afterwards, less those before.
+  /// Returns the change of the live bytes by the task.
   [[nodiscard]] std::int64_t gain(int task) const {
     std::int64_t gain = 0;
     MemoryGraph::Task const& of = m_graph.tasks[at(task)];
@@ -76,7 +76,7 @@ class Live {
   std::vector<std::size_t> m_now;
 };
 
-/// Tasks whose predecessors have all been put into the order.
+/// Keeps the tasks whose predecessors have all been put into the order.
 class Ready {
  public:
   explicit Ready(MemoryGraph const& graph)
@@ -102,7 +102,7 @@ class Ready {
   std::vector<int> m_ready;
 };
 
-/// Of the tasks that may come next always the one for which `key` is least.
+/// Returns an order that always takes the next possible task with the least `key`.
 template <class Key>
 std::vector<int> greedy(MemoryGraph const& graph, Key&& key) {
   std::vector<int> order;
@@ -122,7 +122,7 @@ std::vector<int> greedy(MemoryGraph const& graph, Key&& key) {
   return order;
 }
 
-/// Each task right after all that it needs.
+/// Returns an order with each task right after all that it needs.
 std::vector<int> depth_first(MemoryGraph const& graph) {
   std::vector<int> order;
   std::vector<bool> is_seen(graph.tasks.size(), false);
@@ -149,12 +149,13 @@ std::vector<int> depth_first(MemoryGraph const& graph) {
   return order;
 }
 
-/// How full the fullest place is: bytes, and where a place has less room than another one as many
-/// more. So all of them fit if the level is not above the largest room.
+/// Measures how full the fullest place is. The level of a place is its bytes plus the difference
+/// between the largest room and its own room. So all places fit if the level is not above the
+/// largest room.
 class Level {
  public:
   Level(MemoryGraph const& graph, std::vector<std::size_t> const& rooms) {
-    std::size_t all = 0;  // no place ever has more, so more room is of no use
+    std::size_t all = 0;  // no place ever has more, so more room is useless
     for (MemoryGraph::Piece const& piece : graph.pieces) all += piece.bytes;
     for (std::size_t const room : rooms) m_less.push_back(std::min(room, all));
     m_most = largest(m_less);
@@ -173,8 +174,8 @@ class Level {
   std::size_t m_most = 0;
 };
 
-/// The best order of all, by the least highest level on the way to each set of tasks that are over;
-/// empty when it gives up.
+/// Finds the best order: for each set of finished tasks it keeps the way whose highest level is
+/// least. The result is empty if it gives up.
 class Search {
  public:
   Search(MemoryGraph const& graph, Level const& level, std::size_t most_sets)
@@ -220,13 +221,13 @@ class Search {
  private:
   struct Found {
     std::size_t peak = 0;
-    int last = -1;  ///< task of the best way here
+    int last = -1;  ///< last task of the best way here
   };
   template <class T>
   static std::uint64_t bit(T task) {
     return std::uint64_t{1} << static_cast<unsigned>(task);
   }
-  /// Live while `task` runs and the tasks of `over` are over.
+  /// Returns what is live while `task` runs and the tasks of `over` are over.
   [[nodiscard]] std::vector<std::size_t> during(std::uint64_t over, std::size_t task) const {
     std::vector<std::size_t> live(at(m_graph.places), 0);
     for (std::size_t piece = 0; piece < m_graph.pieces.size(); ++piece)
@@ -258,8 +259,8 @@ std::vector<std::size_t> peaks_of(MemoryGraph const& graph, std::vector<int> con
   std::size_t const tasks = order.size();
   std::vector<std::size_t> position(graph.tasks.size(), 0);
   for (std::size_t k = 0; k < tasks; ++k) position[at(order[k])] = k;
-  // Positions: of the first task that makes a piece, of the last one that touches it, and of the
-  // first one that waits for a task.
+  // These are positions: of the first task that makes a piece, of the last one that touches it, and
+  // of the first one that waits for a task.
   std::vector<std::size_t> first(graph.pieces.size(), tasks), last(graph.pieces.size(), 0);
   std::vector<std::size_t> waited_for(tasks, tasks);
   for (std::size_t k = 0; k < tasks; ++k) {
@@ -280,7 +281,7 @@ std::vector<std::size_t> peaks_of(MemoryGraph const& graph, std::vector<int> con
         live[at(graph.pieces[piece].place)] += graph.pieces[piece].bytes;
     for (std::size_t place = 0; place < live.size(); ++place) {
       extras.clear();
-      // Tasks that may still be under way keep what would be free otherwise.
+      // Tasks that may still be under way keep memory that would be free otherwise.
       for (std::size_t u = 0; u < k && workers > 1; ++u) {
         if (waited_for[u] <= k) continue;
         std::size_t extra = 0;

@@ -73,7 +73,7 @@ Model::Model(TaskGraph& graph, FieldGraphOptions options)
     : m_graph(graph), m_options(std::move(options)), m_alone(m_options.targets.size() + 1, 0) {
   if (m_options.targets.empty()) refuse("has no target");
   if (m_options.pool == nullptr) m_options.pool = std::make_shared<FieldPool>();
-  // The oracle: tasks that may run on the host do.
+  // A serial graph is the oracle: tasks that may run on the host do so.
   if (m_options.placement == nullptr || *graph.options().serial)
     m_options.placement = make_host_placement();
   std::vector<std::size_t> limits;
@@ -85,7 +85,7 @@ Model::Model(TaskGraph& graph, FieldGraphOptions options)
   if (std::any_of(limits.begin(), limits.end(),
                   [](std::size_t limit) { return limit != FieldPool::any_number; }))
     m_admission = std::make_shared<Admission>(std::move(limits));
-  if (!m_options.placement->take())  // last: what throws later would keep it
+  if (!m_options.placement->take())  // last: a later exception would keep it
     refuse("is given the placement policy \"" + std::string(m_options.placement->name()) +
            "\" that another model has: make one for each");
 }
@@ -145,8 +145,8 @@ std::string place_text(std::source_location const& at) {
 }
 }  // namespace
 
-/// A pass is as it was before, but for where a field lies that is bound anew, unless that is at
-/// another place. So the program may do that before each pass.
+/// Binding a field anew changes only the field's memory in a pass, unless the memory is at another
+/// place. So the program may do it before each pass.
 void Model::bind(std::shared_ptr<FieldState> const& field, void* memory,
                  std::shared_ptr<void const> held, std::string held_label, FieldTarget const& where,
                  std::source_location const& at) {
@@ -183,7 +183,8 @@ void Model::check_memory(FieldState const& field, void* memory,
   }
 }
 
-/// While several are bound anew, one after the other, two may have the same memory. Not in a pass.
+/// While several fields are bound anew, one after the other, two may have the same memory, but not
+/// in a pass.
 void Model::check_bindings() {
   if (!m_has_new_bindings) return;
   std::vector<FieldState const*> bound;
@@ -204,7 +205,7 @@ void Model::check_bindings() {
   m_has_new_bindings = false;
 }
 
-/// The functor of a task that names a View has captured it, or is given it in each pass.
+/// The functor of a task that names a View has captured it, or gets it in each pass.
 void Model::check_may_be_bound(FieldState const& field, std::source_location const& at) const {
   for (auto const& task : m_tasks)
     for (auto const& form : task->forms)
@@ -249,7 +250,7 @@ void Model::swap(FieldState& a, FieldState& b, std::source_location const& at) {
   b.keep(of_a);
 }
 
-/// `field` has been bound to the side on the host.
+/// Binds the second side. `field` has been bound to the side on the host.
 void Model::bind_sides(std::shared_ptr<FieldState> const& field, void* device_memory,
                        FieldTarget const& device, TwoSides sides) {
   sides.device_place = place_of(device.device(), "the field " + field->text());
@@ -286,7 +287,7 @@ DeviceAdapter const* Model::clock() const {
   return nullptr;
 }
 
-/// An area of a View may be one of a field that is bound.
+/// Returns the bound field that the area of a View belongs to, if any.
 std::shared_ptr<FieldState> Model::bound_at(Area const& area) const {
   for (auto const& [name, field] : m_fields)
     if (field->external != nullptr && overlaps(field->area(field->shape.whole()), area))
@@ -336,7 +337,7 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
       access.field = bound_at(request.area);
     }
     if (access.mode == Mode::none) continue;
-    // A Token may be written, as nothing is computed there; unless it is that of a LateView.
+    // A Token may be written, as nothing is computed there, unless it is that of a LateView.
     bool const stands_for_nothing =
         request.ops != nullptr &&
         (request.ops->describe == &describe_token || request.ops->describe == &describe_box);
@@ -392,7 +393,7 @@ TaskHandle Model::add(std::shared_ptr<ModelTask> task) {
   } else {
     m_tasks[number] = std::move(task);
     m_replaces.reset();
-    m_options.placement->forget();  // what it has measured was of the other one
+    m_options.placement->forget();  // its measurements belong to the old task
   }
   m_is_analysed = false;
   return handle;
@@ -425,7 +426,7 @@ void Model::follow(std::shared_ptr<FieldState> field,
   find_followers();
 }
 
-/// Each may be what another one waits for.
+/// Each field found may be needed for another one.
 void Model::find_followers() {
   for (bool goes_on = true; goes_on;) {
     goes_on = false;

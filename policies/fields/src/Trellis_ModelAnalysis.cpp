@@ -68,7 +68,7 @@ void Model::check_shapes() const {
     if (field->is_required) check(*field, "is required");
 }
 
-/// A task comes after those that compute what it reads.
+/// Finds edges: a task comes after those that compute what it reads.
 void Model::find_edges() {
   struct Part {
     std::size_t task;
@@ -104,15 +104,15 @@ void Model::find_edges() {
   }
 }
 
-/// What is no field, such as a Token, orders tasks as it does in a graph: in the order in which the
-/// model got them, where their accesses conflict. A task that comes after one which may have
-/// changed something needs that one. One that only comes after others which have read does not.
+/// A resource that is no field, such as a Token, orders tasks as in a graph: tasks with conflicting
+/// accesses run in the order in which the model got them. A task needs an earlier task that may
+/// have changed the resource. It does not need earlier tasks that have only read it.
 void Model::find_orders() {
   struct User {
     std::size_t task;
     ModelAccess const* access;
   };
-  std::vector<User> readers, others;  // that are not behind a later one anyway
+  std::vector<User> readers, others;  // users that no later one covers
   m_behind.assign(m_tasks.size(), {});
   for (auto const& task : m_tasks) {
     for (ModelAccess const& access : task->accesses()) {
@@ -128,7 +128,8 @@ void Model::find_orders() {
       look(others, m_before);
       if (!only_reads) look(readers, m_behind);
       if (access.mode == Mode::write && access.state == nullptr && access.area->rank() == 0) {
-        // All others conflict with it, so what conflicts with them comes after it.
+        // All others conflict with this access, so a task that conflicts with them comes after this
+        // task.
         auto const is_covered = [&](User const& user) {
           return user.task != task->number && access.area->begin() <= user.access->area->begin() &&
                  user.access->area->end() <= access.area->end() && user.access->state == nullptr;
@@ -141,9 +142,9 @@ void Model::find_orders() {
   }
 }
 
-/// Among those that are needed.
+/// Adds orders among the tasks that are needed.
 void Model::add_orders() {
-  std::vector<std::size_t> since;  // the last synchronizing task, and those behind it
+  std::vector<std::size_t> since;  // the last synchronizing task, and tasks after it
   bool has_barrier = false;
   for (auto const& task : m_tasks) {
     if (!m_is_needed[task->number]) continue;
@@ -194,8 +195,8 @@ void Model::check_circles() const {
   }
 }
 
-/// Keeps what is required, and what does something besides computing fields, with all that these
-/// need.
+/// Keeps the makers of required fields, and tasks that do more than compute fields, with all that
+/// these need.
 void Model::prune() {
   for (auto const& [name, field] : m_fields)
     if (field->is_required) check_made(*field, field->shape.whole(), "which is required");
@@ -223,7 +224,7 @@ void Model::prune() {
   }
 }
 
-/// Do the tasks of a pass compute all of it?
+/// True if the tasks of a pass compute all of it.
 bool Model::is_covered(FieldState const& field) const {
   std::size_t missing = volume(field.shape.whole(), field.shape.rank);
   for (auto const& task : m_tasks)
@@ -234,8 +235,8 @@ bool Model::is_covered(FieldState const& field) const {
   return missing == 0;
 }
 
-/// Memory that is not there between passes has what the tasks of a pass put there. (Those that
-/// compute parts of a field do not overlap.)
+/// Checks that the tasks of a pass compute a box of a field without memory between passes. (Tasks
+/// that compute parts of a field do not overlap.)
 void Model::check_made(FieldState const& field, FieldBox const& box, std::string const& who) const {
   if (field.storage != FieldStorage::transient) return;
   std::size_t missing = volume(box, field.shape.rank);
@@ -273,7 +274,8 @@ std::size_t Model::persistent_bytes(std::size_t place) const {
   return bytes + bytes_in_plans(place);
 }
 
-/// Probes come first. The order of all else is the one that was thought of when places were chosen.
+/// Chooses the order of steps. Probes come first. The order of the other steps is the one that was
+/// assumed when the places were chosen.
 void Model::choose_order(ModelSchedule& schedule, PlacedSteps const& placed,
                          std::vector<int> const& places,
                          std::vector<ModelStep> const& steps) const {
@@ -307,7 +309,7 @@ void Model::choose_order(ModelSchedule& schedule, PlacedSteps const& placed,
   }
 }
 
-/// Finds what does not fit when tasks run one by one.
+/// Throws if the fields do not fit when tasks run one by one.
 void Model::check_limit() const {
   if (m_admission == nullptr) return;
   auto const tell = [&](FieldState const& field, std::size_t place, std::size_t used,

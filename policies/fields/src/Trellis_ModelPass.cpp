@@ -32,28 +32,30 @@ Pass::Pass(std::shared_ptr<Model> of)
 
 namespace {
 
-/// The body of a task of a pass: binds the fields of a task of the model, and runs that one's body.
+/// The body of a task of a pass. It binds the fields of a task of the model, and runs that task's
+/// body.
 ///
-/// Memory comes when the first task that writes a field starts, under the lock of the pass. It goes
-/// when the last user of the field in this pass is over: the end of this object, which comes before
-/// the successors of the task start, whether the task has run, has failed, or never ran. Each user
-/// takes itself off `users` by an acquire-release decrement, so whoever finds the last one happens
-/// after all uses, and the next owner of the block after that, by the pool's lock.
+/// A field gets memory when the first task that writes it starts, under the lock of the pass. It
+/// loses the memory when its last user in this pass is over. That is the end of this object, which
+/// comes before the successors of the task start, whether the task has run, has failed, or never
+/// ran. Each user takes itself off `users` by an acquire-release decrement. So the thread that
+/// finds the last user happens after all uses, and the next owner of the block happens after that
+/// thread, by the pool's lock.
 ///
-/// Memory of a device is handed on sooner, when the last user has been launched (`holders`): who
-/// gets it is launched on the device, too, behind what the block's `uses` tell. Memory of the host
-/// is not, though tasks of devices copy from it and to it: a host task that got it could not wait
-/// for a device. So of each field the block goes by `holders` alone, and a task leaves these, in one
-/// acquire-release decrement each, when it has been launched or when it is over, as the place of the
-/// field asks. Events are taken off a block under the lock of the pass, by its new owner, or by the
-/// pool when it has none.
+/// Device memory is handed on earlier, when the last user has been launched (`holders`): the next
+/// owner is launched on the device, too, after the block's `uses`. Host memory is not, though
+/// device tasks copy from it and to it: a host task that got it could not wait for a device. So
+/// only `holders` decide when a field's block is handed on. A task leaves them, by one
+/// acquire-release decrement for each field, when it has been launched or when it is over,
+/// depending on the field's place. The new owner of a block takes the events off it under the lock
+/// of the pass; if there is none, the pool does.
 ///
-/// One body of the model's serves all passes on the host. Two runs of it never overlap, see
-/// Model::run_area. On a device a pass may be launched before the one before has run, so each has a
-/// copy.
+/// One body of the model serves all passes on the host. Two runs of it never overlap, see
+/// Model::run_area. On a device a pass may be launched before the previous one has run, so each
+/// pass has a copy.
 class PassBody {
  public:
-  /// `step`: of the pass's schedule.
+  /// `step` is one of the pass's schedule.
   PassBody(std::shared_ptr<Pass> pass, ModelStep const& step)
       : m_pass(std::move(pass)), m_step(step) {}
   PassBody(PassBody const&) = delete;
@@ -104,15 +106,16 @@ class PassBody {
     if (launches) {
       for (ModelStep::Use const& use : m_step.uses)
         if (is_on_device(use)) note_use(m_pass->fields[use.slot], instance);
-      // If an event could not be recorded, only when the task is over.
+      // If recording an event throws, this is skipped, and memory is handed on when the task is
+      // over.
       m_is_launched = true;
       let_go([](bool of_device) { return of_device; });
     }
   }
-  /// Null: the task runs on the host.
+  /// Returns the device; null if the task runs on the host.
   [[nodiscard]] DeviceAdapter* device() const { return model().target(m_step.place).device(); }
 
-  /// For this task; the first one that writes takes it from the pool.
+  /// Returns the memory for this task; the first one that writes takes it from the pool.
   [[nodiscard]] void* memory_of(ModelStep::Use const& use, void* instance) {
     PassField& field = m_pass->fields[use.slot];
     ModelSlot const& slot = slot_of(use);
@@ -128,8 +131,8 @@ class PassBody {
     }
     if (field.block == nullptr) return nullptr;
     m_time.found_new_memory = m_time.found_new_memory || (use.makes && field.block->is_new);
-    // What a task that writes launches comes after what used the memory before, by the device's own
-    // order. What only reads comes after these.
+    // On the device, the kernels of a task that writes come after the earlier uses of the memory.
+    // Tasks that only read come after those kernels.
     if (use.makes)
       for (PoolBlock::Use const& before : field.waits)
         if (before.instance != instance) device()->enqueue_wait(instance, before.event);
@@ -140,7 +143,8 @@ class PassBody {
     return field.block->memory;
   }
 
-  /// Of the fields of which `now(is on a device)` is true. The last holder hands the memory on.
+  /// Leaves the fields for which `now(is on a device)` is true. The last holder hands the memory
+  /// on.
   template <class Now>
   void let_go(Now&& now) noexcept {
     for (ModelStep::Use const& use : m_step.uses) {
@@ -157,13 +161,13 @@ class PassBody {
     std::lock_guard const lock(m_pass->lock);
     if (field.block == nullptr) return;
     auto& uses = field.block->uses;
-    uses.reserve(uses.size() + 1);  // an event that has been recorded is noted
+    uses.reserve(uses.size() + 1);  // a recorded event must not get lost
     auto const known = std::find_if(uses.begin(), uses.end(),
                                     [&](auto const& use) { return use.instance == instance; });
     void* const event = device()->record_event(instance, false);
     if (known == uses.end()) {
       uses.push_back({device(), instance, event});
-    } else {  // the new one is behind it
+    } else {  // the new event comes after it
       device()->release_event(known->event);
       known->event = event;
     }
@@ -172,17 +176,17 @@ class PassBody {
   std::shared_ptr<Pass> const m_pass;
   ModelStep const& m_step;
   ModelForm const& m_form = *m_step.form;
-  void* m_copy = nullptr;  ///< of the body, on a device
+  void* m_copy = nullptr;  ///< copy of the body, on a device
   bool m_is_launched = false;
-  std::vector<PoolBlock*> m_under_way;  ///< that it uses on a device
+  std::vector<PoolBlock*> m_under_way;  ///< blocks that it uses on a device
   StepTime m_time;
 };
 
-/// What a task accesses is described when the engine meets it for the first time.
+/// The engine calls this when it meets an access for the first time.
 void describe_access(void const* subject, ResourceInfo& info) {
   info = static_cast<ModelAccess const*>(subject)->info;
 }
-/// Another field may have had the addresses before.
+/// True if the access may have this label: another field may have had the addresses before.
 bool access_may_have_label(void const* subject, std::string const& label) {
   auto const& access = *static_cast<ModelAccess const*>(subject);
   if (access.field != nullptr && !access.area.has_value()) return access.here->may_be_called(label);
@@ -206,7 +210,7 @@ constexpr SubjectOps measured_ops{&describe_measured};
 
 }  // namespace
 
-/// Of tasks with this pattern. They outlive all tasks.
+/// Returns the operations of tasks with this pattern. They outlive all tasks.
 TaskOps const* pass_ops_of(std::string_view pattern) {
   static std::mutex mutex;
   static auto& known = *new std::map<std::string_view, TaskOps>();  // patterns are literals
@@ -222,7 +226,7 @@ TaskOps const* pass_ops_of(std::string_view pattern) {
   return &found->second;
 }
 
-/// One thread at a time: the tasks of two passes must not be mixed.
+/// Allows one thread at a time: the tasks of two passes must not be mixed.
 class Model::Submitting {
  public:
   explicit Submitting(Model& model) : m_model(model) {
@@ -239,7 +243,8 @@ class Model::Submitting {
   Model& m_model;
 };
 
-/// Memory that counts for the limit until nobody has it any more. `what`: the model is to do.
+/// Takes memory that counts for the limit until it is no longer used. `what` names its purpose, for
+/// errors.
 KeptPtr Model::take_kept(std::size_t place, std::size_t bytes, std::string const& label,
                          std::string const& what) {
   auto const admission = m_admission;
@@ -252,7 +257,8 @@ KeptPtr Model::take_kept(std::size_t place, std::size_t bytes, std::string const
            std::to_string(limit(place)) + " bytes, or wait for memory: wait for the graph before");
   PoolBlock* block = nullptr;
   try {
-    // On a device, too, nothing uses it any more: tasks of any stream may be its first users.
+    // Nothing uses the block any more, not even on a device: tasks of any stream may be its first
+    // users.
     block = pool().take(target(place), bytes, label, limit(place), FieldPool::Idle::quiet);
     return std::make_shared<KeptBlock>(m_options.pool, block, place, give_back);
   } catch (...) {
@@ -269,8 +275,8 @@ void Model::keep(FieldState& field) {
                        "keep the field " + field.text()));
 }
 
-/// Fields whose values are to be there after the pass have memory of their own from now on, others
-/// have not. These are first: what they had may be needed for the limit.
+/// Gives memory to the fields that keep their values after the pass, and takes it from all others.
+/// The others come first, as the limit may need their memory.
 void Model::keep_memory() {
   for (auto const& [name, field] : m_fields)
     if (!is_kept(*field)) field->keep(nullptr);
@@ -278,14 +284,14 @@ void Model::keep_memory() {
     if (is_kept(*field)) keep(*field);
 }
 
-/// An area that all runs of a task on the host write, in whichever pass and wherever its fields
-/// have their memory then. They share one body, which has the arguments of the run; so no two of
-/// them may overlap.
+/// Returns an area that all runs of a task on the host write, in each pass and wherever its fields
+/// have their memory then. The runs share one body, which has the arguments of the run; so no two
+/// of them may overlap.
 ///
 /// A task that makes fields writes them in each run, but not always in the same memory: a field may
-/// be locked, or lie in a plan. What stays is the range of addresses that is reserved for it. Bound
-/// memory stays, too, where the task writes it itself. A task that makes none, or only copies of
-/// what is bound elsewhere, has an area of its own.
+/// be locked, or lie in a plan. The range of addresses reserved for the field stays the same. Bound
+/// memory stays, too, if the task writes it itself. A task that makes no fields, or only copies of
+/// fields bound elsewhere, has an area of its own.
 Area Model::run_area(ModelStep const& step) const {
   Area const own = Area::contiguous(step.task.get(), 1);
   for (ModelAccess const& access : step.form->accesses) {
@@ -299,8 +305,8 @@ Area Model::run_area(ModelStep const& step) const {
   return own;
 }
 
-/// Unless the task has it anyway. A range is called as its field, which it stands for. The
-/// area of the task itself is called as the task.
+/// Adds the run area, unless the task writes it anyway. A reserved range has the label of its
+/// field. The task's own area has the label of the task.
 void Model::add_run_area(ModelStep const& step, std::vector<AccessRequest>& requests) const {
   Area const area = run_area(step);
   bool const is_there = std::any_of(requests.begin(), requests.end(), [&](auto const& request) {
@@ -313,7 +319,7 @@ void Model::add_run_area(ModelStep const& step, std::vector<AccessRequest>& requ
   info.end = area.end();
   for (ModelAccess const& access : step.form->accesses) {
     if (!access.makes()) continue;
-    // A part: of a whole range.
+    // The area of a part belongs to the whole range.
     auto const begin = reinterpret_cast<std::uintptr_t>(access.field->range.begin());
     if (begin <= area.begin() && area.end() <= begin + access.field->shape.bytes) {
       info.begin = begin;
@@ -324,10 +330,11 @@ void Model::add_run_area(ModelStep const& step, std::vector<AccessRequest>& requ
   requests.push_back({area, Mode::write, step.task.get(), &run_ops});
 }
 
-/// While tasks are measured, in this pass and in those in flight, each device runs one of them at a
-/// time, as otherwise the time of one would be that of those before it on other streams as well:
-/// they write what stands for the device. And a probe has all links for itself: it writes what
-/// stands for them, and other copies read that.
+/// Makes the access requests of the tasks. While tasks are measured, in this pass and in those in
+/// flight, each device runs one of them at a time. Otherwise the time of one task would include
+/// that of earlier ones on other streams. So they write the element that stands for the device. A
+/// probe has all links for itself: it writes the element that stands for them, and other copies
+/// read it.
 void Model::make_requests() {
   bool const is_measured = measures() != nullptr;
   for (ModelStep const& step : m_schedule->steps) {
@@ -364,7 +371,7 @@ void Model::submit() {
   auto const pass = std::make_shared<Pass>(shared_from_this());
   auto const& steps = pass->schedule->steps;
   std::size_t next = 0;
-  m_options.placement->submitted();  // who submits may be overtaken by what it submits
+  m_options.placement->submitted();  // before the tasks, which may run ahead
   try {
     std::vector<TaskHandle> so_far;
     for (; next < steps.size(); ++next) {
@@ -372,7 +379,7 @@ void Model::submit() {
       if (pass->schedule->has_after) so_far.push_back(task);
     }
   } catch (...) {
-    // As if the others had been cancelled.
+    // This ends the other steps as if they had been cancelled.
     for (++next; next < steps.size(); ++next) PassBody const over(pass, steps[next]);
     throw;
   }
@@ -409,7 +416,7 @@ TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const
       TaskHandle waits;
       if (gate != nullptr) waits = submit_gate(gate, task, pass);
       for (std::size_t const slot : step.starts) pass->fields[slot].gate = waits;
-      // Those that write another part of a field may be the first ones to run.
+      // Tasks that write another part of a field may be the first ones to run.
       for (ModelStep::Use const& use : step.uses) {
         TaskHandle const& needed = pass->fields[use.slot].gate;
         if (use.makes && needed.valid()) before.push_back(needed);

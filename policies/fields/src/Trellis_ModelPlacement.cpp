@@ -12,14 +12,14 @@
 #include <numeric>
 #include <utility>
 
-/// Where tasks run, and the copies of fields that follow from that.
+/// This file decides where tasks run, and makes the copies of fields that follow from that.
 namespace trellis::Impl {
 
 namespace {
 
 constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
 
-/// Root of a set of numbers that belong together.
+/// Returns the root of a set of numbers that belong together.
 int root_of(std::vector<int>& units, int task) {
   while (units[static_cast<std::size_t>(task)] != task) {
     int& up = units[static_cast<std::size_t>(task)];
@@ -54,7 +54,7 @@ std::size_t ModelTask::form_at(std::size_t at) const {
   return static_cast<std::size_t>(found - forms.begin());
 }
 
-/// Those that compute parts of one field run at one place.
+/// Joins tasks that compute parts of one field to a unit, which runs at one place.
 void Model::find_units() {
   m_units.resize(m_tasks.size());
   std::iota(m_units.begin(), m_units.end(), 0);
@@ -74,8 +74,8 @@ void Model::find_units() {
     m_units[task] = root_of(m_units, static_cast<int>(task));
 }
 
-/// Where the field has memory between passes. One that is computed at one place only is there; else
-/// on the host, where the program looks.
+/// Returns where the field has memory between passes. A field that is computed at only one place is
+/// there; otherwise it is on the host, where the program reads it.
 std::size_t Model::home_of(FieldState const& field) const {
   if (!field.keeps_values()) return nowhere;
   if (field.external != nullptr) return field.place;
@@ -99,7 +99,7 @@ std::size_t Model::home_of(FieldState const& field) const {
 
 void Model::set_targets(PlacementGraph& graph) const {
   std::map<std::string, int> types;
-  types.try_emplace("Host", 0);  // the lowest: what costs the same is not copied
+  types.try_emplace("Host", 0);  // the lowest type, so that equal costs cause no copy
   for (std::size_t place = 0; place < m_options.targets.size(); ++place) {
     FieldTarget const& each = target(place);
     auto const type = types.try_emplace(each.type(), static_cast<int>(types.size())).first->second;
@@ -121,7 +121,7 @@ void Model::set_targets(PlacementGraph& graph) const {
   }
 }
 
-/// Of the tasks that are needed, and the fields that these touch.
+/// Makes the graph of the needed tasks, and of the fields that they touch.
 void Model::make_placement_graph() {
   PlacementGraph graph;
   m_placed_tasks.clear();
@@ -142,13 +142,13 @@ void Model::make_placement_graph() {
     return known->second;
   };
   std::vector<int> index(m_tasks.size(), -1);
-  std::map<int, std::vector<std::size_t>> eligible;  // of units
+  std::map<int, std::vector<std::size_t>> eligible;  // by unit
   for (auto const& task : m_tasks) {
     if (!m_is_needed[task->number]) continue;
     index[task->number] = static_cast<int>(m_placed_tasks.size());
     m_placed_tasks.push_back(task);
     auto places = places_of(*task);
-    // A View that is named itself is where it is.
+    // A View that is named itself cannot move.
     for (ModelAccess const& access : task->accesses())
       if (access.field != nullptr && access.area.has_value())
         keep_common(places, {access.field->place});
@@ -202,7 +202,7 @@ void Model::renew_placement_graph() {
   m_is_placed = false;
 }
 
-/// `is_pass`: the places are for a pass that is being submitted.
+/// Places the tasks. `is_pass`: the places are for a pass that is being submitted.
 void Model::place_tasks(bool is_pass) {
   renew_placement_graph();
   if (m_is_placed && !(is_pass && m_has_choice)) return;
@@ -270,9 +270,9 @@ std::shared_ptr<FieldState> const& Model::copy_at(std::shared_ptr<FieldState> co
   return copy;
 }
 
-/// A task of the device that does the copy: of the one that gets it, else of the one that has it.
-/// What others wait for goes out at once: device tasks are launched by whoever makes them ready,
-/// and where that thread must not the largest priority says so.
+/// Makes a task of the device that does the copy: the receiving device, or else the sending one.
+/// The copy must start at once, as others wait for it. The thread that makes a device task ready
+/// launches it; if that thread must not launch, the largest priority has this effect.
 std::shared_ptr<ModelTask> Model::make_transfer(PlacedStep const& step,
                                                 std::shared_ptr<FieldState> const& from,
                                                 std::shared_ptr<FieldState> const& to) {
@@ -335,7 +335,7 @@ std::shared_ptr<FieldState> Model::state_of(PlacedSteps const& placed, int slot)
   return of.place == placed.fields[number].base ? field : copy_at(field, place);
 }
 
-/// A pass as its steps say.
+/// Makes the schedule of a pass from its steps.
 void Model::make_schedule() {
   auto schedule = std::make_shared<ModelSchedule>();
   std::vector<int> places;
@@ -369,7 +369,8 @@ void Model::make_schedule() {
       return schedule->slots[static_cast<std::size_t>(use.slot)].field;
     };
     bool const is_task = step.kind == PlacedStep::Kind::task;
-    // What the body names. A probe names as many bytes of its memory as it copies.
+    // These are the fields that the body names. A probe names as many bytes of its memory as it
+    // copies.
     std::vector<std::shared_ptr<FieldState>> named;
     for (PlacedStep::Use const& use : step.uses) {
       PlacedSlot const& slot = placed.slots[static_cast<std::size_t>(use.slot)];
@@ -400,7 +401,8 @@ void Model::make_schedule() {
   m_schedule = std::move(schedule);
 }
 
-/// A schedule that is like the one before keeps its number, and with it what has been measured.
+/// Numbers the schedule for the policy. A schedule like the previous one keeps its number, and so
+/// the measurements.
 void Model::plan_steps(ModelSchedule& schedule) {
   Planned now;
   std::vector<std::size_t> position(schedule.steps.size());

@@ -22,7 +22,7 @@ Consumers consumers_in(PlacementGraph const& graph) {
   return consumers;
 }
 
-/// Chains that share a unit become one.
+/// Joins chains that share a unit.
 void join_units(PlacementGraph const& graph, Chains& chains) {
   std::map<int, std::size_t> chain_of_unit;
   for (std::size_t chain = 0; chain < chains.size(); ++chain) {
@@ -134,7 +134,8 @@ double TransferCosts::cost(int from, int to, std::size_t bytes) const {
   return (in != nullptr ? fit(*in, bytes) : 0) + (out != nullptr ? fit(*out, bytes) : 0);
 }
 
-/// Least squares: latency + bytes / bandwidth, neither negative. One size alone tells a bandwidth.
+/// Fits latency + bytes / bandwidth by least squares, neither of them negative. A single size gives
+/// a bandwidth only.
 double TransferCosts::fit(std::map<std::size_t, std::int64_t> const& least, std::size_t bytes) {
   double const count = static_cast<double>(least.size());
   double x = 0, y = 0;
@@ -172,7 +173,7 @@ Chains chains_of(PlacementGraph const& graph, std::vector<std::set<int>> const& 
 std::vector<int> choose_targets(PlacementGraph const& graph, std::vector<int> const& types,
                                 Balance balance) {
   std::vector<int> targets(graph.tasks.size(), 0);
-  std::vector<std::set<int>> choices(graph.tasks.size());  // devices
+  std::vector<std::set<int>> choices(graph.tasks.size());  // devices, by task
   for (std::size_t task = 0; task < graph.tasks.size(); ++task) {
     std::set<int>& may_be = choices[task];
     for (int const target : graph.tasks[task].eligible)

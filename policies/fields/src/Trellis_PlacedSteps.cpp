@@ -19,7 +19,7 @@ std::size_t ordinal(T number) {
   return static_cast<std::size_t>(number);
 }
 
-/// The steps of a pass while they are made.
+/// Makes the steps of a pass.
 class Placing {
  public:
   Placing(PlacementGraph const& graph, std::span<int const> places)
@@ -60,13 +60,13 @@ class Placing {
   }
 
  private:
-  /// Of one field.
+  /// The state of one field.
   struct Held {
     int field;
     int home;
-    int source = absent;  ///< where it is computed, or is before
+    int source = absent;  ///< where it is computed, or exists before the pass
     std::vector<int> makers;
-    std::vector<int> filled;  ///< by place: the step that brings it there, or `absent`: it is there
+    std::vector<int> filled;  ///< by place: the step that copies it, or `absent`
   };
 
   static void use(PlacedStep& step, int slot, bool makes) {
@@ -94,7 +94,7 @@ class Placing {
     m_result.steps.push_back(std::move(step));
     return static_cast<int>(m_result.steps.size()) - 1;
   }
-  /// The step that brings it there; `absent`: it is there.
+  /// Returns the step that copies it there; `absent` if it exists there.
   int fill(Held& held, int place) {
     if (place == held.source) return absent;
     int& known = held.filled[ordinal(place)];
@@ -122,7 +122,7 @@ class Placing {
     bool const is_at_both = has_two && of.is_valid_at_home && of.is_valid_at_second;
     if (made_at != absent) {
       if (made_at != held.source && held.source != absent && !is_there && !of.is_covered) {
-        // The tasks compute parts; the rest is what it was.
+        // The tasks compute parts; the rest keeps its values.
         std::vector<int> const makers = std::exchange(held.makers, {});
         int const step = fill(held, made_at);
         if (step != absent)
@@ -135,7 +135,7 @@ class Placing {
       held.filled[ordinal(of.second_home)] = absent;
     }
     m_result.fields[ordinal(field)].base = of.home >= 0 ? of.home : held.source;
-    if (held.source == absent) return;  // nobody computes it, and nobody can read it
+    if (held.source == absent) return;  // no task computes it, so no task can read it
     if (has_two) {
       if (held.source != of.home && held.source != of.second_home) fill(held, of.home);
     } else if (of.home >= 0 && !held.makers.empty()) {
@@ -155,7 +155,8 @@ class Placing {
         is_valid(of.second_home, of.is_valid_at_second);
   }
 
-  /// In memory of their own, whose content does not matter. Nothing else begins before them.
+  /// Adds probes, in memory of their own, whose contents do not matter. Nothing else begins before
+  /// them.
   void add_probes(std::span<TransferProbe const> probes) {
     std::size_t const others = m_result.steps.size();
     for (TransferProbe const& probe : probes) {
@@ -181,9 +182,9 @@ class Placing {
   PlacementGraph const& m_graph;
   std::span<int const> const m_places;
   int const m_host;
-  std::vector<std::vector<int>> m_makers;  ///< by field: tasks
+  std::vector<std::vector<int>> m_makers;  ///< tasks, by field
   std::vector<std::vector<int>> m_readers;
-  std::vector<int> m_slot_of;  ///< by field and place
+  std::vector<int> m_slot_of;  ///< slot, by field and place
   PlacedSteps m_result;
 };
 
@@ -254,7 +255,7 @@ std::size_t missing_bytes(PlacementGraph const& graph, std::span<int const> plac
     return sum;
   };
   if (missing(all) == 0) return 0;
-  // What one step alone lacks no order can mend.
+  // No order helps if a single step does not fit.
   bool is_hopeless = false;
   for (PlacedStep const& step : placed.steps) {
     std::vector<std::size_t> bytes(graph.targets.size(), 0);
@@ -269,7 +270,7 @@ std::size_t missing_bytes(PlacementGraph const& graph, std::span<int const> plac
 
 namespace {
 
-/// Is there room for what the task touches there, if there is nothing else?
+/// True if the fields that the task touches fit there, if there is nothing else.
 bool may_fit(PlacementGraph const& graph, std::size_t task, int target) {
   std::vector<int> fields = graph.tasks[task].reads;
   fields.insert(fields.end(), graph.tasks[task].makes.begin(), graph.tasks[task].makes.end());
@@ -301,7 +302,7 @@ class Fitting {
                !may_fit(graph, task, target);
       });
     }
-    for (Unit& unit : m_units) {  // what is wanted first
+    for (Unit& unit : m_units) {  // the wanted target comes first
       if (unit.targets.empty()) m_is_possible = false;
       auto const first =
           std::find(unit.targets.begin(), unit.targets.end(), m_now[unit.tasks.front()]);
@@ -325,12 +326,13 @@ class Fitting {
     std::vector<std::size_t> tasks;
     std::vector<int> targets;
   };
-  static constexpr std::size_t quick = 1 << 8;  ///< sets, of a short look
+  static constexpr std::size_t quick = 1 << 8;  ///< sets of a quick search
 
   void put(Unit const& unit, int target) {
     for (std::size_t const task : unit.tasks) m_now[task] = target;
   }
-  /// First a short look at each way; at those that may only lack a better order a longer one.
+  /// Tries all ways with a quick search for an order, and then those that may only lack a better
+  /// order with a longer one.
   std::vector<int> all_ways() {
     std::vector<std::pair<std::size_t, std::vector<int>>> others;
     std::vector<std::size_t> digits(m_units.size(), 0);
@@ -357,7 +359,7 @@ class Fitting {
       if (missing_bytes(m_graph, others[k].second) == 0) return others[k].second;
     return {};
   }
-  /// From what is wanted, and from all on one target.
+  /// Searches from the wanted places, and from all units on one target.
   std::vector<int> search() {
     std::vector<std::pair<std::size_t, std::vector<int>>> ends;
     for (int begin = -1; begin < static_cast<int>(m_graph.targets.size()); ++begin) {

@@ -46,9 +46,9 @@ class OrderPlacement final : public PlacementPolicy {
   }
 };
 
-/// How a link is measured: by copies of two sizes, each at least twice, of which the shortest
-/// counts. A copy that has found new memory may have been the first to touch it: its time counts
-/// only when in a few passes no better one comes.
+/// Measures links by copies of two sizes, each at least twice, of which the shortest counts. A copy
+/// that has found new memory may have been the first to touch it. Its time counts only if no better
+/// one comes in a few passes.
 class LinkProbes {
  public:
   void clear() {
@@ -56,9 +56,9 @@ class LinkProbes {
     m_costs = {};
     m_others = {};
   }
-  /// Of the links that tasks of the graph may need. Types of targets stand for their targets.
+  /// Sets the links that tasks of the graph may need. Types of targets stand for their targets.
   void expect(PlacementGraph const& graph) {
-    std::map<std::pair<int, int>, TransferProbe> largest;  // by types
+    std::map<std::pair<int, int>, TransferProbe> largest;  // by types of targets
     auto const note = [&](int from, int to, std::size_t bytes) {
       auto const& targets = graph.targets;
       bytes = std::min({bytes, targets[index_of(from)].room, targets[index_of(to)].room});
@@ -97,12 +97,12 @@ class LinkProbes {
     for (auto const& [types, probe] : largest)
       for (std::size_t const bytes : {std::min(small, probe.bytes), probe.bytes})
         if (bytes > 0) {
-          // Both in one block: small ones would be in the way of large ones later.
+          // Both sizes use one block: small blocks would be in the way of large ones later.
           m_links.push_back({types, {probe.from, probe.to, bytes, probe.bytes}});
           m_probes.try_emplace(Key{types, bytes});
         }
   }
-  /// Those that are still to be made.
+  /// Returns the probes that are still needed.
   [[nodiscard]] std::vector<TransferProbe> wanted() const {
     std::vector<TransferProbe> all;
     for (auto const& [types, probe] : m_links) {
@@ -130,7 +130,7 @@ class LinkProbes {
     auto& best = time.found_new_memory ? probe.cold : probe.warm;
     best = std::min(best.value_or(time.nanoseconds), time.nanoseconds);
   }
-  /// Has each of them been told that will be?
+  /// True if all times that are expected have come.
   [[nodiscard]] bool all_known() const {
     return std::all_of(m_links.begin(), m_links.end(), [&](auto const& link) {
       Probe const& probe = m_probes.at({link.first, link.second.bytes});
@@ -138,7 +138,7 @@ class LinkProbes {
       return probe.seen >= runs;
     });
   }
-  /// For `cost`.
+  /// Prepares `cost`.
   void fit(int host_type) {
     m_costs = {};
     for (auto const& [key, probe] : m_probes)
@@ -165,16 +165,17 @@ class LinkProbes {
 
   std::vector<std::pair<std::pair<int, int>, TransferProbe>> m_links;
   std::map<Key, Probe> m_probes;
-  TransferCosts m_costs;   ///< of probes
-  TransferCosts m_others;  ///< of copies that may have waited for others
+  TransferCosts m_costs;   ///< costs of probes
+  TransferCosts m_others;  ///< costs of other copies, which may have waited
 };
 
-/// States: some task has not been sent to all types often enough, or some link has not been
-/// measured, and the next pass does so; all has been sent, and times are awaited, with the places
-/// of the last pass; all times are there, and the places are fixed.
+/// It has three states. First, some task has not run often enough on all types, or some link has
+/// not been measured, and the next pass does that. Then all runs have been submitted, and it waits
+/// for times, with the places of the last pass. At last all times are known, and the places are
+/// fixed.
 ///
-/// One lock guards all. Passes report on the threads that end their tasks, at most once for each
-/// task, and each copy, that is measured.
+/// One lock guards everything. Passes report on the threads that end their tasks, at most once for
+/// each measured task and copy.
 class HybridPlacement final : public PlacementPolicy {
  public:
   explicit HybridPlacement(HybridOptions const& options) : m_options(options) {}
@@ -201,7 +202,7 @@ class HybridPlacement final : public PlacementPolicy {
       decide(graph, places);
     } else {
       put(find_fitting(graph, places), places);
-      note_sent(graph, places);  // their times are as good as any
+      note_sent(graph, places);  // these times count, too
     }
   }
   [[nodiscard]] std::vector<TransferProbe> probes() const override {
@@ -228,7 +229,7 @@ class HybridPlacement final : public PlacementPolicy {
       --profile.sent;
       return;
     }
-    // The first run warms up. Memory may be new again where passes overlap; not for ever.
+    // The first run warms up. Memory may be new again if passes overlap, but not for ever.
     constexpr int enough = 8;
     bool const is_first = profile.seen++ == 0;
     if (is_first) return;
@@ -255,8 +256,8 @@ class HybridPlacement final : public PlacementPolicy {
  private:
   struct Profile {
     int sent = 0;     ///< runs, in passes that have been submitted
-    int seen = 0;     ///< of these, times that have come
-    int counted = 0;  ///< of these, those in `sum`
+    int seen = 0;     ///< runs whose times have come
+    int counted = 0;  ///< runs in `sum`
     double sum = 0;   ///< nanoseconds
   };
   using Key = std::pair<std::size_t, int>;  ///< number of the task, type of the target
@@ -265,7 +266,7 @@ class HybridPlacement final : public PlacementPolicy {
   [[nodiscard]] static bool may_be_at(PlacementGraph::Task const& task, int target) {
     return std::find(task.eligible.begin(), task.eligible.end(), target) != task.eligible.end();
   }
-  /// Those to which the task is to be sent.
+  /// Returns the types on which the task must run.
   [[nodiscard]] std::set<int> types_of(PlacementGraph const& graph,
                                        PlacementGraph::Task const& task) const {
     std::set<int> types;
@@ -282,10 +283,10 @@ class HybridPlacement final : public PlacementPolicy {
                        [&](int target) { return graph.targets[index_of(target)].type != first; });
   }
   static void put(std::vector<int> const& from, std::span<int> places) {
-    std::copy(from.begin(), from.end(), places.begin());  // none: what does not fit is refused
+    std::copy(from.begin(), from.end(), places.begin());  // empty: the model refuses them
   }
 
-  /// The places that have been fixed, as long as all tasks have one and they fit.
+  /// Uses the fixed places, if all tasks have one and they fit.
   [[nodiscard]] bool use_fixed(PlacementGraph const& graph, bool is_other_graph,
                                std::span<int> places) {
     if (m_fixed.size() != graph.tasks.size()) return false;
@@ -304,7 +305,7 @@ class HybridPlacement final : public PlacementPolicy {
     auto const known = m_profiles.find({task, type});
     return known == m_profiles.end() || known->second.sent < runs_needed;
   }
-  /// To which some task is still to be sent.
+  /// Returns a type on which some task must still run.
   [[nodiscard]] std::optional<int> next_type(PlacementGraph const& graph) const {
     std::optional<int> next;
     for (auto const& task : graph.tasks) {
@@ -325,9 +326,9 @@ class HybridPlacement final : public PlacementPolicy {
     return m_probes.all_known();
   }
 
-  /// As many of the tasks as fit go to this type: all at once, or else unit by unit beside the
-  /// others on the host. A unit for which no room is found there, wherever the others are, is not
-  /// going to be there. False: this is so for all that were to be sent.
+  /// Places as many tasks as fit on this type: all at once, or else unit by unit, with the others
+  /// on the host. A unit for which no room is found there, wherever the others are, is never placed
+  /// there. Returns false if this is so for all tasks that must run there.
   [[nodiscard]] bool send(PlacementGraph const& graph, int type, std::span<int> places) {
     std::vector<int> types, host_types;
     for (auto const& task : graph.tasks) {
@@ -348,9 +349,9 @@ class HybridPlacement final : public PlacementPolicy {
                                std::vector<int> const& host_types, std::span<int> places) {
     std::vector<int> now =
         find_fitting(graph, choose_targets(graph, host_types, m_options.balance));
-    // Nothing fits: there is nothing to measure, and the pass is refused.
+    // If nothing fits, there is nothing to measure, and the pass is refused.
     if (now.empty()) return true;
-    std::set<int> sent;  // units
+    std::set<int> sent;  // units placed on the type
     auto const is_to_be_sent = [&](PlacementGraph::Task const& task) {
       return has_choice(graph, task) && types_of(graph, task).count(type) != 0 &&
              is_missing(task.number, type);
@@ -423,7 +424,7 @@ class HybridPlacement final : public PlacementPolicy {
       m_fixed[graph.tasks[task].number] = places[task];
     m_is_fixed = true;
   }
-  /// Where some task cannot be it has no time.
+  /// Removes the targets that a task cannot use, as it has no time there.
   [[nodiscard]] PlacementGraph without_impossible(PlacementGraph const& graph) const {
     PlacementGraph possible = graph;
     for (auto& task : possible.tasks) {
@@ -439,11 +440,11 @@ class HybridPlacement final : public PlacementPolicy {
   HybridOptions const m_options;
   mutable std::mutex m_mutex;
   std::vector<PlacementGraph::Target> m_targets;
-  std::optional<std::uint64_t> m_version;  ///< of the graph of the last pass
+  std::optional<std::uint64_t> m_version;  ///< version of the graph of the last pass
   std::map<Key, Profile> m_profiles;
-  std::set<Key> m_impossible;          ///< there is no room for it there
-  std::vector<Key> m_sent;             ///< by the pass that has been prepared
-  std::vector<TransferProbe> m_asked;  ///< of the same
+  std::set<Key> m_impossible;          ///< tasks and types without room
+  std::vector<Key> m_sent;             ///< runs in the prepared pass
+  std::vector<TransferProbe> m_asked;  ///< probes of the prepared pass
   LinkProbes m_probes;
   std::map<std::size_t, int> m_fixed;  ///< the target of each task
   bool m_is_fixed = false;

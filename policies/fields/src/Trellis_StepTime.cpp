@@ -44,7 +44,7 @@ void StepTime::tell(Pass const& pass, ModelStep const& step) noexcept {
                              step.task->kind == PlacedStep::Kind::probe, found_new_memory,
                              time.is_lost});
     }
-  } catch (...) {  // a policy without memory measures nothing
+  } catch (...) {  // without memory the policy measures nothing
   }
 }
 

@@ -14,9 +14,10 @@
 #include <type_traits>
 #include <utility>
 
-/// The Cholesky factorisation of a dense matrix: LAPACK's `potrf` where there is LAPACKE and the
-/// matrix is the host's. Kokkos Kernels has none, so elsewhere it is one by blocks: those on the
-/// diagonal in one kernel, the rest in `trsm` and updates that consist of `gemm`.
+/// This header has the Cholesky factorisation of a dense matrix. It is LAPACK's `potrf` if there is
+/// LAPACKE and the matrix is in host memory. Kokkos Kernels has none, so elsewhere it works by
+/// blocks. One kernel factorises a block on the diagonal; `trsm` and updates that consist of `gemm`
+/// do the rest.
 namespace trellis::Impl {
 
 template <class T>
@@ -36,16 +37,16 @@ KOKKOS_INLINE_FUNCTION T real_part(Kokkos::complex<T> const& x) {
   return x.real();
 }
 
-/// Factorises one block, without blocks. Where the leading minor is not positive definite the
-/// element on the diagonal is no number afterwards, and nor are those behind it: what follows needs
-/// no answer from here, and the first of them is found in the end.
+/// Factorises one block, without blocks. If a leading minor is not positive definite, the element
+/// on the diagonal becomes NaN, and so do those after it. So the next kernels need no answer from
+/// here, and the first NaN is found at the end.
 template <class A>
 struct FactorBlock {
   using T = typename A::non_const_value_type;
   A a;
   bool is_lower;
 
-  /// An element of the lower factor, or of the transpose of the upper one.
+  /// Returns an element of the lower factor, or of the transpose of the upper one.
   KOKKOS_FUNCTION T& at(int i, int j) const { return is_lower ? a(i, j) : a(j, i); }
   KOKKOS_FUNCTION void operator()(int) const {
     int const n = static_cast<int>(a.extent(0));
@@ -64,12 +65,12 @@ struct FactorBlock {
   }
 };
 
-/// The first element on the diagonal that no factor has.
+/// Finds the first element on the diagonal that cannot be that of a factor.
 template <class A>
 struct FirstBadPivot {
   A a;
   KOKKOS_FUNCTION void operator()(int k, int& first) const {
-    if (!(real_part(a(k, k)) > 0) && k < first) first = k;  // nor is it a number
+    if (!(real_part(a(k, k)) > 0) && k < first) first = k;  // true for NaN, too
   }
 };
 
@@ -79,8 +80,8 @@ struct FirstBadPivot {
                   std::to_string(order) + " is not");
 }
 
-/// Without LAPACK. All blocks are launched one behind the other; the only thing that is waited for
-/// is the answer whether there is a factor, as the task fails when there is none.
+/// Factorises without LAPACK. All blocks are launched one after the other. The only wait is for
+/// the answer whether there is a factor, as the task fails when there is none.
 template <class Space, class A>
 void potrf_by_blocks(Space const& space, bool is_lower, A const& a) {
   using T = typename A::non_const_value_type;
@@ -107,7 +108,7 @@ void potrf_by_blocks(Space const& space, bool is_lower, A const& a) {
   if (first < n) not_positive_definite(first + 1);
 }
 
-/// What LAPACK has such a number as; void: it has none.
+/// Gives LAPACK's type for such a number; void if it has none.
 template <class T>
 struct LapackNumber {
   using type = std::conditional_t<std::is_same_v<T, float> || std::is_same_v<T, double>, T, void>;
@@ -127,24 +128,25 @@ inline constexpr bool is_for_lapack =
     has_lapacke && std::is_same_v<typename A::memory_space, Kokkos::HostSpace> &&
     !std::is_void_v<typename LapackNumber<typename A::non_const_value_type>::type>;
 
-/// In the memory of the host, where a kernel that was started before is over.
+/// Factorises in host memory, where a kernel that was started before is over.
 template <class Space, class A>
 void potrf_by_lapack(Space const&, bool is_lower, A const& a) {
   using Number = typename LapackNumber<typename A::non_const_value_type>::type;
   constexpr bool is_transposed = std::is_same_v<typename A::array_layout, Kokkos::LayoutRight>;
   int const n = static_cast<int>(a.extent(0));
   int const stride = static_cast<int>(a.stride(is_transposed ? 0 : 1));
-  // Rows taken for columns are the transpose: its upper factor is the transpose of the lower one.
+  // Rows taken for columns give the transpose, whose upper factor is the transpose of the lower
+  // one.
   int info = lapack_potrf(is_lower != is_transposed, n, reinterpret_cast<Number*>(a.data()),
                           stride < n ? n : stride);
-  // Not every LAPACK notices a pivot that is no number.
+  // Not every LAPACK notices a pivot that is NaN.
   for (int k = 0; info == 0 && k < n; ++k)
     if (!(real_part(a(k, k)) > 0)) info = k + 1;
   if (info != 0) not_positive_definite(info);
 }
 
-/// `a = l lᴴ` or `a = uᴴ u`; the factor takes the place of one triangle, the other one is not
-/// touched.
+/// Factorises `a = l lᴴ` or `a = uᴴ u`. The factor takes the place of one triangle; the other one
+/// is not touched.
 template <class Space, class A>
 void potrf(Space const& space, char const* uplo, A const& a) {
   static_assert(A::rank() == 2, "Trellis: potrf takes a View of rank 2");

@@ -13,15 +13,14 @@
 
 namespace trellis::Impl {
 
-/// Gauss-Seidel on a task's own instance. A handle of Kokkos Kernels keeps the instance that it was
-/// made with or that it was first called with, and throws when it is called with another one. Tasks
-/// with one handle run one by one, but each on the instance of its worker. So the handle is given
-/// that instance for the length of the call; afterwards it has its own one again, which lives
-/// longer than the graph.
+/// Does Gauss-Seidel on a task's own instance. A handle of Kokkos Kernels keeps the instance that
+/// it was made with or first called with, and throws when it is called with another one. Tasks with
+/// one handle run one by one, but each on the instance of its worker. So the handle gets that
+/// instance during the call. Afterwards it has its own one again, which lives longer than the
+/// graph.
 ///
-/// (In 4.5 a flag that all handles of a type share, and that each call sets, says that the instance
-/// is to be compared. It is a plain bool, to which two tasks with two handles write the same
-/// value.)
+/// (In 4.5 a flag says that the instance must be compared. All handles of a type share it, and each
+/// call sets it. It is a plain bool, to which two tasks with two handles write the same value.)
 class GaussSeidel {
  public:
   template <class Space, class Handle, class... A>
@@ -51,7 +50,8 @@ class GaussSeidel {
   }
 
  private:
-  /// Sees the protected member of a handle, which has no function that sets it without comparing.
+  /// Accesses the protected member of a handle, which has no function that sets it without a
+  /// comparison.
   template <class Handle>
   struct Door : Handle {
     static constexpr auto instance() { return &Door::execution_space; }

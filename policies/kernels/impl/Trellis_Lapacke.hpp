@@ -4,9 +4,9 @@
 
 #include <complex>
 
-/// LAPACK's `potrf` of n columns that begin `stride` elements apart. Returns LAPACK's `info`: the
-/// order of the leading minor that is not positive definite, or 0. Only where the build has found
-/// LAPACKE (TRELLIS_HAS_LAPACKE).
+/// Calls LAPACK's `potrf` for n columns that begin `stride` elements apart. Returns LAPACK's
+/// `info`: the order of the leading minor that is not positive definite, or 0. It exists only if
+/// the build has found LAPACKE (TRELLIS_HAS_LAPACKE).
 namespace trellis::Impl {
 
 int lapack_potrf(bool is_lower, int n, float* a, int stride);

@@ -14,11 +14,12 @@
 #include <type_traits>
 #include <utility>
 
-/// What Kokkos Kernels leaves to its callers: a `gemm` that looks at the extents, and symmetric
-/// updates.
+/// This header has what Kokkos Kernels leaves to its callers: a `gemm` that checks the extents, and
+/// symmetric updates.
 namespace trellis::Impl {
 
-/// One of these letters, small or large; throws an Error that says which there are.
+/// Returns the given letter in upper case. Throws an Error that lists the valid letters if it is
+/// none of them.
 inline char letter_of(char const* kernel, char const* argument, char const* given,
                       char const* letters) {
   char const letter =
@@ -35,7 +36,7 @@ inline std::string extents_text(char const* name, std::size_t rows, std::size_t 
   return std::string(name) + ": " + std::to_string(rows) + " x " + std::to_string(columns);
 }
 
-/// `KokkosBlas::gemm`, which looks at the extents in debug builds only.
+/// Calls `KokkosBlas::gemm`, and checks the extents, as that does so in debug builds only.
 template <class Space, class Alpha, class A, class B, class Beta, class C>
 void gemm(Space const& space, char const* trans_a, char const* trans_b, Alpha const& alpha,
           A const& a, B const& b, Beta const& beta, C const& c) {
@@ -53,13 +54,13 @@ void gemm(Space const& space, char const* trans_a, char const* trans_b, Alpha co
                     extents_text("C", c.extent(0), c.extent(1)));
   if (c.extent(0) == 0 || c.extent(1) == 0) return;
   using T = typename C::non_const_value_type;
-  if (inner == 0) {  // on this instance, not on the default one
+  if (inner == 0) {  // runs on this instance, not on the default one
     KokkosBlas::scal(space, c, static_cast<T>(beta), c);
     return;
   }
   if constexpr (std::is_same_v<typename B::array_layout, Kokkos::LayoutRight> ||
                 std::is_same_v<typename C::array_layout, Kokkos::LayoutRight>) {
-    // Kokkos Kernels (4.5) takes the elements of a single column for contiguous.
+    // For a single column Kokkos Kernels (4.5) assumes contiguous elements.
     if (plain_a && plain_b && c.extent(1) == 1) {
       KokkosBlas::gemv(space, "N", alpha, a, Kokkos::subview(b, Kokkos::ALL, 0), beta,
                        Kokkos::subview(c, Kokkos::ALL, 0));
@@ -79,14 +80,14 @@ struct AddTriangle {
   bool is_lower;
   KOKKOS_FUNCTION void operator()(int i, int j) const {
     if (is_lower ? i < j : i > j) return;
-    // As in BLAS, what was there does not matter for a beta of zero.
+    // As in BLAS, the old value does not matter for a beta of zero.
     c(i, j) = beta == T() ? block(i, j) : beta * c(i, j) + block(i, j);
   }
 };
 
-/// `c := alpha a op(a) + beta c` in one triangle of c, or `alpha op(a) a + beta c`. By columns of
-/// blocks: what lies off the diagonal is a `gemm`, a block on the diagonal is computed beside and
-/// its triangle added.
+/// Computes `c := alpha a op(a) + beta c`, or `alpha op(a) a + beta c`, in one triangle of c. It
+/// works by columns of blocks. The blocks off the diagonal are one `gemm`; a block on the diagonal
+/// is computed separately, and its triangle added.
 template <class Space, class A, class C>
 void rank_update(Space const& space, bool is_lower, bool a_comes_first, char const* op,
                  typename C::non_const_value_type const& alpha, A const& a,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The only file that includes <lapacke.h>: it brings macros along.
+// Only this file includes <lapacke.h>, as that defines macros.
 #include <kernels/impl/Trellis_Lapacke.hpp>
 
 #include <lapacke.h>
@@ -7,9 +7,9 @@
 namespace trellis::Impl {
 namespace {
 
-/// `Number`: as LAPACKE calls it. Which type it has for complex numbers depends on its version and
-/// on macros; all of them are laid out alike. The functions `_work` do not look for NaN in the
-/// whole matrix before they begin.
+/// `Number` is LAPACKE's type. Its type for complex numbers depends on its version and on macros;
+/// all of them have the same layout. The functions `_work` do not search the whole matrix for NaN
+/// before they begin.
 template <class Number, class T>
 int info_of(lapack_int (*potrf)(int, char, lapack_int, Number*, lapack_int), bool is_lower, int n,
             T* a, int stride) {

@@ -25,13 +25,14 @@ namespace trellis::Impl {
   return a.control == b.control && a.generation == b.generation;
 }
 
-/// What all copies of a Communicator share. There is one for each MPI_Comm: an attribute of that
-/// says which. That of somebody else's communicator lives as long as this does, or until MPI is
-/// finalised; that of one which was made here until the last copy is gone, and frees it.
+/// All copies of a Communicator share this. There is one for each MPI_Comm; an attribute of the
+/// MPI_Comm points to it. The state of a communicator that was made elsewhere lives as long as
+/// that, or until MPI is finalised. The state of one that was made here lives until the last copy
+/// is gone, and frees the MPI_Comm.
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
  public:
   static mpi::Communicator from_raw(MPI_Comm comm);
-  /// `order`: none, that of `comm`.
+  /// Without `order` the order is that of `comm`.
   static mpi::Communicator duplicate(MPI_Comm comm, std::optional<WireOrder> order);
   static mpi::Communicator split(MPI_Comm comm, int color, int key);
 
@@ -48,22 +49,24 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   [[nodiscard]] WireOrder order() const { return m_order; }
 
   enum class Direction : int { send, recv };
-  /// Of messages to or from this peer with this tag, or from MPI_ANY_SOURCE, or with MPI_ANY_TAG.
-  /// Peers and tags that there are not have one, too: the message says later what is wrong.
+  /// Returns the channel of messages to or from this peer with this tag, which may be
+  /// MPI_ANY_SOURCE and MPI_ANY_TAG. Invalid peers and tags have a channel, too: the message
+  /// reports the error later.
   [[nodiscard]] experimental::IndexBox channel(Direction direction, int peer, int tag) const;
   [[nodiscard]] experimental::IndexBox channels() const { return m_channels.all(); }
   [[nodiscard]] Token const& collective() const { return m_collective; }
 
-  /// Messages of two graphs may use one channel in turn, but not at the same time: nothing orders
-  /// the one behind the other, and MPI would take them for each other. Throws `Error` when a task
-  /// of another graph that is not complete uses something of `area`, which `what` of `graph` is to
-  /// use. `graph` is from now on one of those that are asked.
+  /// Requires that no other graph uses these channels at the same time: nothing orders messages of
+  /// two graphs, and MPI would mistake them for each other. Throws `Error` when an incomplete task
+  /// of another graph uses a part of `area`, which `what` of `graph` is to use. From now on later
+  /// calls look at `graph`, too.
   ///
   /// The later call finds the message of the earlier one. (Two threads that race for a channel are
-  /// in no order within one graph either.) Messages of a plan look once more when they start, since
-  /// a replay does not come by here.
+  /// in no order within one graph either.) Messages of a plan check once more when they start,
+  /// since a replay does not call this.
   void require_alone(TaskHandle const& graph, Area const& area, FunctionRef<std::string()> what);
-  /// Asks nothing: for messages that are recorded and do not run yet.
+  /// Notes that `graph` uses it, and checks nothing: for messages that are recorded and do not run
+  /// yet.
   void is_used_by(TaskHandle const& graph);
 
  private:
@@ -80,16 +83,16 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::string m_name;
   CommunicatorNote const m_note;
   experimental::IndexSpace<3>
-      m_channels;  ///< direction, peer (one more: none of them), tag (the same)
+      m_channels;  ///< direction; peer and tag, each with one more index for all invalid ones
   Token m_collective;
   SpinLock m_lock;
-  /// Guarded by m_lock: those that use it, and some that are gone.
+  /// The graphs that use it, and some that are gone. Guarded by m_lock.
   std::vector<TaskHandle> m_graphs;
   std::atomic<bool> m_returns_errors{false};
-  std::atomic<int> m_derived{0};  ///< how many have been made of this one, for their names
+  std::atomic<int> m_derived{0};  ///< how many have been made from this one, for their names
 };
 
-/// Throws `Error` when it is one of nothing.
+/// Returns the state. Throws `Error` for a communicator of nothing.
 CommunicatorState& require_state(mpi::Communicator const& comm);
 
 }  // namespace trellis::Impl

@@ -8,9 +8,9 @@
 
 namespace trellis::Impl {
 
-/// What a message keeps until it is over, whatever the type of its View: the allocation of that,
-/// and the buffers that it goes through, which nobody else must get meanwhile. So messages of all
-/// Views are of one type, and are compiled once.
+/// Keeps the memory of a message until that is over: the allocation of its View, and the buffers
+/// that it goes through, which no other message must get meanwhile. It hides the type of the View,
+/// so all messages are of one type, and are compiled once.
 class KeptMemory {
  public:
   KeptMemory() = default;
@@ -20,7 +20,7 @@ class KeptMemory {
   KeptMemory(V const& view, Home const& home, Staging const& staging)
       : m_view(memory_of(view)), m_home(memory_of(home)), m_staging(memory_of(staging)) {}
 
-  /// Of the View; none where it does not own its memory.
+  /// Returns the label of the View; it is empty if the View does not own its memory.
   [[nodiscard]] std::string label() const {
     auto const* const record = record_in(m_view);
     return record != nullptr ? record->get_label() : std::string();

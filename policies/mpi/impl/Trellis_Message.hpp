@@ -23,21 +23,23 @@
 
 namespace trellis::Impl {
 
-/// Who is told that a request is over.
+/// The completion that is signalled when a request is over.
 using MessageCompletion = std::variant<Completion<>, Completion<mpi::Received>>;
 
-/// What MPI has been asked for, as long as it is under way. It is a part of the body of its task,
-/// so it stays where it is until the task is complete: until something is said to `completion`.
+/// A request to MPI that is under way. It is a member of the body of its task, so it stays where it
+/// is until the task is complete, which is when `completion` is signalled.
 class Message {
  public:
-  /// For errors and reports: the operation, ranks, tag, count, label of the memory, communicator.
+  /// Returns a text for errors and reports: the operation, ranks, tag, count, label of the memory,
+  /// and communicator.
   [[nodiscard]] virtual std::string describe() const = 0;
   [[nodiscard]] virtual bool may_be_cancelled() const { return false; }
-  /// Is it not wanted any more, though its own task has not been asked to stop?
+  /// True if it is not wanted any more though its own task has not been asked to stop.
   [[nodiscard]] virtual bool is_unwanted() const { return false; }
-  /// MPI has failed with the request, and has left this of it: some free a persistent one then.
+  /// Called when the request has failed in MPI; the argument is what MPI has left of it. (Some MPIs
+  /// free a persistent request then.)
   virtual void has_failed(MPI_Request) {}
-  /// From what MPI says of a receive.
+  /// Returns the result of a receive from MPI's status.
   [[nodiscard]] virtual mpi::Received received(MPI_Status const&) const { return {}; }
 
  protected:
@@ -46,26 +48,28 @@ class Message {
   Message& operator=(Message const&) = default;
   ~Message() = default;
 
-  /// Starts a request by `begin(&request)`, which returns MPI's code. When it is over at once it
-  /// says so, and returns true; else it is outstanding. `is_kept`: the request is used again, and
-  /// is not freed. Throws `mpi::Error`.
+  /// Starts a request by `begin(&request)`, which returns MPI's code. If the request is over at
+  /// once, this signals the completion and returns true; otherwise the request is outstanding.
+  /// `is_kept`: the request is used again, and is not freed. Throws `mpi::Error`.
   template <class Begin>
   bool start(TaskScope& self, MessageCompletion&& completion, bool is_kept, Begin&& begin);
 };
 
-/// Says to the completion how a request has ended.
+/// Signals to the completion how a request has ended.
 void say(Message& message, MessageCompletion& completion, int code, MPI_Status const& status);
 
 // --- messages to and from one rank ---------------------------------------------------------------
 
-/// The task behind a packed receive, which the program has the future of: if that is cancelled the
-/// receive is to be cancelled, too. It is known when the receive may be under way already.
+/// The task after a packed receive, whose future the program has. If this task is cancelled, the
+/// receive is cancelled, too. The receive may already be under way when the task becomes known.
 ///
-/// INVARIANT. The task comes after the receive, so it is live as long as anything is outstanding
-/// there. Memory order: `m_is_known` is released behind the handle, and acquired before it is read.
+/// INVARIANT. The task comes after the receive, so it is live as long as the receive is
+/// outstanding. Memory order: `m_is_known` is stored with release order after the handle, and
+/// loaded with acquire order before the handle is read.
 class Taker {
  public:
-  /// A recorded task cannot be cancelled; the run of its plan can, and that asks all its tasks.
+  /// Sets the task. A recorded task cannot be cancelled. The run of its plan can be, which asks all
+  /// its tasks to stop.
   void is(TaskHandle const& task);
   [[nodiscard]] bool is_asked_to_stop() const;
 
@@ -76,26 +80,26 @@ class Taker {
 
 /// One send or receive of a contiguous piece of memory.
 ///
-/// A task that runs once starts an MPI_Isend or MPI_Irecv. One that runs again, as it belongs to a
-/// plan, makes a persistent request then and starts that in each further run, so that nothing is
-/// allocated. The task of a plan is over before it runs again, and with it its request.
+/// The first run of a task starts an MPI_Isend or MPI_Irecv. A task that runs again, as it belongs
+/// to a plan, makes a persistent request in its second run. It starts that in each further run, so
+/// that nothing is allocated. The task of a plan, and so its request, is over before it runs again.
 ///
-/// A long one gives up its channel when it has been started, so that the next one can be under way
-/// at the same time. A short one keeps it: it is over soon (MPI buffers what is sent, and what has
-/// arrived before its receive), and giving the channel up would take as long as the rest of it.
+/// A long message gives up its channel when it has been started, so that the next one can be under
+/// way at the same time. A short one keeps it. It is over soon, as MPI buffers what is sent and
+/// what arrives before its receive, and giving the channel up would take as long as the rest of it.
 class PointToPoint final : public Message {
  public:
   using Direction = CommunicatorState::Direction;
   struct Memory {
     void* data;
-    int count;  ///< of numbers of this type
+    int count;  ///< count of numbers of this type
     MPI_Datatype type;
-    int numbers;  ///< in a value
+    int numbers;  ///< numbers in a value
     bool is_long;
     KeptMemory kept;
   };
 
-  /// From so many bytes on a message is long. Most transports buffer less than that.
+  /// A message with this many bytes or more is long. Most transports buffer less than that.
   static constexpr std::size_t long_bytes = 4096;
 
   PointToPoint(Direction direction, std::shared_ptr<CommunicatorState> comm, int peer, int tag,
@@ -104,17 +108,17 @@ class PointToPoint final : public Message {
   PointToPoint& operator=(PointToPoint&&) = delete;
   ~PointToPoint();
 
-  /// Only so many values are sent.
+  /// Limits the message to this many values.
   void shorten(std::int64_t values);
   void start(TaskScope& self, MessageCompletion&& completion);
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] bool may_be_cancelled() const override { return !is_send(); }
   [[nodiscard]] bool is_unwanted() const override;
-  /// While it is submitted.
+  /// Called while the message is submitted.
   std::shared_ptr<Taker> const& make_taker() { return m_taker = std::make_shared<Taker>(); }
-  /// In the body of its task: a receive under way is cancelled.
+  /// Called in the body of its task: a receive under way is cancelled.
   void give_up() { m_is_given_up.store(true, std::memory_order_relaxed); }
-  /// Are there such a rank and such a tag? If not, MPI refuses the message.
+  /// True if the rank and the tag are valid. If not, MPI refuses the message.
   [[nodiscard]] bool has_end() const;
   void has_failed(MPI_Request left) override {
     if (left == MPI_REQUEST_NULL) m_persistent = MPI_REQUEST_NULL;
@@ -131,14 +135,14 @@ class PointToPoint final : public Message {
   void* m_data;
   MPI_Datatype m_type;
   int m_count;
-  int m_sent;  ///< of these
+  int m_sent;  ///< how many of these are sent
   int m_numbers;
   int m_peer;
   int m_tag;
   Direction m_direction;
   bool m_is_long;
   bool m_has_run = false;
-  /// Relaxed: it is looked at again and again, and nothing else is read for it.
+  /// Relaxed: it is polled, and no other data depends on it.
   std::atomic<bool> m_is_given_up{false};
   std::shared_ptr<Taker> m_taker;  ///< null: not packed
   MPI_Request m_persistent = MPI_REQUEST_NULL;
@@ -146,7 +150,7 @@ class PointToPoint final : public Message {
 
 // --- collective operations -----------------------------------------------------------------------
 
-/// What a rank gives and gets, and with whom.
+/// Describes what a rank sends and receives, and the root.
 struct CollectiveCall {
   char const* name;
   int (*begin)(CollectiveCall const& call, MPI_Comm comm, MPI_Request* request);
@@ -158,7 +162,7 @@ struct CollectiveCall {
   MPI_Op op = MPI_OP_NULL;
   int root = 0;
   bool has_root = false;
-  /// Of the calls that take them.
+  /// The counts, for calls that take them.
   struct Counts {
     std::vector<int> out, out_displacements, in, in_displacements;
   };
@@ -167,7 +171,7 @@ struct CollectiveCall {
 
 class Collective final : public Message {
  public:
-  /// `kept`: the memory of what it reads, of what it writes.
+  /// `kept` is the memory that it reads and that it writes.
   template <class... Kept>
   Collective(std::shared_ptr<CommunicatorState> comm, CollectiveCall&& call, Kept&&... kept)
       : m_comm(std::move(comm)),
@@ -185,7 +189,7 @@ class Collective final : public Message {
   int m_views;
 };
 
-/// Numbers of a message. Throws `Error` when MPI cannot count as far as that.
+/// Returns how many numbers a message has. Throws `Error` when MPI cannot count that far.
 int wire_count(std::int64_t values, int numbers, char const* what, std::string const& label);
 
 }  // namespace trellis::Impl

@@ -16,18 +16,18 @@
 
 namespace trellis::Impl {
 
-/// Where messages lie that do not go as they are.
+/// The buffer of a message that is not sent as it is.
 template <class MemorySpace>
 using MessageBuffer = Kokkos::View<unsigned char*, MemorySpace>;
 
-/// Buffers that are used again, by their size: a power of two.
+/// Keeps buffers for reuse, by their size, which is a power of two.
 ///
-/// INVARIANT (nobody shares a buffer). A buffer is free when the pool has the only reference to it.
-/// Whoever uses one has another until then: the functors that pack, unpack and copy, and the message
-/// as long as MPI has its memory. Accesses alone would not do, though all tasks of a graph that use
-/// a buffer have them. A receive that got the buffer of a send under way would go behind that, and a
-/// send is over, as a rule, when it is received: by just that receive if it is a message to oneself,
-/// or by that of a rank which does the same.
+/// INVARIANT (a buffer is not shared). A buffer is free when the pool has the only reference to it.
+/// Each user of a buffer has a reference, too: the functors that pack, unpack and copy, and the
+/// message as long as MPI has its memory. Accesses alone would lead to a deadlock. A receive that
+/// got the buffer of a send under way would come after that send. But a send is over, as a rule,
+/// when it is received: by just that receive if a rank sends to itself, or by one of another rank
+/// that does the same.
 template <class MemorySpace>
 class MessageBuffers {
  public:

@@ -11,27 +11,27 @@ namespace trellis::Impl {
 /// Throws `trellis::Error` when MPI is not initialised, or is finalised.
 void require_mpi();
 [[nodiscard]] bool mpi_is_over();
-/// What MPI says of a code that it has returned.
+/// Returns MPI's text for a code that it has returned.
 [[nodiscard]] std::string text_of_code(int code);
-/// Throws `mpi::Error` unless it is MPI_SUCCESS. `what`: which function, for calls that are no
-/// message.
+/// Throws `mpi::Error` unless the code is MPI_SUCCESS. `what` names the function; it is for calls
+/// that are no message.
 void require_success(int code, char const* what);
 
-/// With MPI_THREAD_SERIALIZED one thread at a time is within MPI: it holds this, as often as it
-/// likes. With other levels nothing is locked: more threads may be, or only one thread ever is.
+/// With MPI_THREAD_SERIALIZED a thread holds this, recursively if need be, while it is within MPI.
+/// With other levels nothing is locked: several threads may call MPI, or only one thread ever does.
 class MpiLock {
  public:
   enum IfFree { if_free };
 
   MpiLock();
-  /// Does not wait: see `may_call`.
+  /// Does not wait for the lock, see `may_call`.
   explicit MpiLock(IfFree);
   MpiLock(MpiLock const&) = delete;
   MpiLock& operator=(MpiLock const&) = delete;
   ~MpiLock();
 
-  /// May this thread call MPI now? False when another one holds the lock, or only the main thread
-  /// may and this is another one.
+  /// True if this thread may call MPI now. False when another thread holds the lock, or only the
+  /// main thread may call MPI and this is another one.
   [[nodiscard]] bool may_call() const { return m_may_call; }
 
  private:
@@ -39,12 +39,13 @@ class MpiLock {
   bool m_may_call = true;
 };
 
-/// Does this MPI reach the memory of devices? TRELLIS_MPI_GPU_AWARE says so, else MPI does.
+/// True if this MPI reaches device memory. TRELLIS_MPI_GPU_AWARE decides if it is set, else MPI is
+/// asked.
 [[nodiscard]] bool mpi_reaches_devices();
-/// Of those that have been made for values of users' types, when MPI is finalised.
+/// Frees the datatypes made for users' types, when MPI is finalised.
 void free_datatypes();
 
-/// Does MPI want to be called by its main thread alone?
+/// True if only the main thread may call MPI.
 [[nodiscard]] bool is_for_main_thread();
 
 }  // namespace trellis::Impl

@@ -17,36 +17,37 @@
 
 namespace trellis::Impl {
 
-/// The requests of one graph that are under way, of all its communicators: a progress function of
-/// the graph asks for them, with MPI_Testsome where that can be trusted.
+/// The requests of one graph that are under way, on all its communicators. A progress function of
+/// the graph polls them, with MPI_Testsome where that can be trusted.
 ///
-/// INVARIANT (every request is asked for). Who starts one puts it among the new ones, and then asks
-/// the graph for progress. The progress function takes over the new ones first, and says that
-/// nothing is left only when it has none. If one was added after it had looked, whoever added it
-/// asks afterwards, and the function is called again (see ProgressSource).
+/// INVARIANT (every request is polled). A thread that starts a request adds it to the new ones, and
+/// then asks the graph for progress. The progress function first takes over the new ones, and
+/// reports that nothing is left only when it has none. If a request was added after this look, the
+/// adding thread asks afterwards, and the function is called again (see ProgressSource).
 ///
-/// MEMORY. A request that has been started ends whatever happens. From its start on, everything
-/// here comes from the reserve. An error without memory for its text is reported as
+/// MEMORY. A request that has been started must end whatever happens. So all memory needed after
+/// its start comes from the reserve. An error without memory for its text is reported as
 /// `std::bad_alloc`.
 ///
-/// THREADS. Any thread adds, under `m_lock`. One thread at a time polls, or reports, between two
-/// calls of the function (see ProgressSource); it alone has the requests themselves. What is
-/// started before `add` happens before the poll that takes it over, by `m_lock`; what MPI has
-/// written to memory happens before what depends on the task, by its Completion. `m_any_new` is
-/// relaxed: whoever sets it asks for progress afterwards, and the call that follows sees it.
+/// THREADS. Any thread may add, under `m_lock`. One thread at a time polls, or reports between two
+/// calls of the function (see ProgressSource); it alone accesses the requests themselves. By
+/// `m_lock` the start of a request happens before the poll that takes it over. By the task's
+/// Completion MPI's writes to memory happen before the tasks that depend on it. `m_any_new` is
+/// relaxed: the thread that sets it asks for progress afterwards, and the call that follows sees
+/// it.
 class Outstanding {
  public:
-  /// Of the graph of this running task. It is made for the first one, and kept as long as the graph
-  /// is there; a thread that asks again for the same graph finds it at once.
+  /// Returns the one of this running task's graph. It is made at the first call, and kept as long
+  /// as the graph exists. A thread that asks again for the same graph finds it at once.
   static Outstanding& of(TaskHandle const& task);
 
   explicit Outstanding(TaskHandle const& task);
   Outstanding(Outstanding const&) = delete;
   Outstanding& operator=(Outstanding const&) = delete;
 
-  /// A request that has been started; `is_kept`: it is used again by `message`, which has it.
+  /// Adds a request that has been started. `is_kept`: `message` owns it and uses it again.
   void add(MPI_Request request, bool is_kept, Message& message, MessageCompletion&& completion);
-  /// For reports, a line for each.
+  /// Returns a line for each request, for reports.
   [[nodiscard]] std::string report() const;
   [[nodiscard]] TaskHandle const& graph() const { return m_graph; }
 
@@ -65,15 +66,15 @@ class Outstanding {
   void take_new();
   void cancel_where_asked();
 
-  TaskHandle const m_graph;  ///< names no task
+  TaskHandle const m_graph;  ///< names the graph, but no task
   mutable SpinLock m_lock;
   Vector<New> m_new;  ///< guarded by m_lock
   std::atomic<bool> m_any_new{false};
 
-  // Of who polls, or reports.
+  // Only the thread that polls or reports uses these.
   Vector<New> m_taken;
   Vector<MPI_Request> m_requests;
-  Vector<Entry> m_entries;  ///< of them
+  Vector<Entry> m_entries;  ///< the entries of m_requests
   Vector<int> m_indices;
   Vector<MPI_Status> m_statuses;
   std::size_t m_next = 0;

@@ -20,20 +20,20 @@
 #include <type_traits>
 #include <utility>
 
-/// How a View becomes a piece of memory that MPI takes, and back.
+/// This header turns a View into a piece of memory that MPI takes, and back.
 ///
-/// The elements of a message are in the order of their indices, which is one for all messages of a
-/// communicator (WireOrder). A receiver knows nothing of the sender's layout, and MPI tells it
-/// nothing but a number of bytes. So the same indices meet at both ends if each side keeps to that
-/// order, whatever its own layout is. A View that lies in memory in just that order goes as it is.
+/// The elements of a message are in the order of their indices. A communicator has one order for
+/// all its messages (WireOrder). A receiver does not know the sender's layout, and MPI reports only
+/// a number of bytes. If each side keeps to that order, each element keeps its indices, whatever
+/// the two layouts are. A View that lies in memory in just that order is sent as it is.
 namespace trellis::Impl {
 
-/// Does MPI on the host read and write this memory itself?
+/// True if MPI on the host reads and writes this memory itself.
 template <class V>
 inline constexpr bool is_host_memory_v =
     Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible;
 
-/// Is each View of this type one piece of memory that MPI takes?
+/// True if each View of this type is one piece of memory that MPI takes.
 template <class V>
 inline constexpr bool is_always_one_piece =
     is_host_memory_v<V> &&
@@ -41,8 +41,9 @@ inline constexpr bool is_always_one_piece =
      (V::rank() == 1 && (std::is_same_v<typename V::array_layout, Kokkos::LayoutLeft> ||
                          std::is_same_v<typename V::array_layout, Kokkos::LayoutRight>)));
 
-/// Do the elements lie one behind the other in this order of their indices? Directions of one index
-/// do not matter. Strides alone are asked: `span` of Kokkos 4.5 is too small where they interleave.
+/// True if the elements lie one after the other in this order of their indices. Dimensions with
+/// one index do not matter. Only the strides decide: `span` of Kokkos 4.5 is too small if they
+/// interleave.
 template <class V>
 bool lies_in_order(V const& view, WireOrder order) {
   if (view.size() == 0) return true;
@@ -55,13 +56,14 @@ bool lies_in_order(V const& view, WireOrder order) {
   }
   return true;
 }
-/// Does it go as it is? This is the one place where that is decided.
+/// True if the View is sent as it is. Only this function decides that.
 template <class V>
 bool goes_as_it_is(V const& view, WireOrder order) {
   return lies_in_order(view, order) && (is_host_memory_v<V> || mpi_reaches_devices());
 }
 
-/// Directions of a View in the order of the wire, the fastest last, but for those of one index.
+/// The dimensions of a View in the order of the wire, the fastest last, without those that have one
+/// index.
 template <std::size_t rank>
 struct IndexOrder {
   int directions = 0;
@@ -78,7 +80,7 @@ struct IndexOrder {
       ++directions;
     }
   }
-  /// How far the element with this number in that order is from the first one.
+  /// Returns the distance between the first element and the one with this number in that order.
   KOKKOS_FUNCTION std::int64_t offset(std::int64_t number) const {
     std::int64_t at = 0;
     for (int k = directions - 1; k >= 0; --k) {
@@ -89,8 +91,8 @@ struct IndexOrder {
   }
 };
 
-/// Copies elements of a View to a buffer, or from it. On the host one index of the range is a row
-/// in the fastest direction, on a device an element.
+/// Copies elements of a View to a buffer, or from it. An index of the range is a row in the fastest
+/// dimension on the host, and an element on a device.
 template <class V, class Buffer, bool packs>
 struct Packer {
   using Value = typename V::non_const_value_type;
@@ -114,7 +116,7 @@ struct Packer {
     rows = row > 0 ? static_cast<std::int64_t>(view.size()) / row : 0;
   }
   KOKKOS_FUNCTION void operator()(std::int64_t k) const { copy(k, row); }
-  /// No more than what has been received.
+  /// Unpacks no more than what has been received.
   template <class... Views>
   KOKKOS_FUNCTION void operator()(std::int64_t k, mpi::Received const& received,
                                   Views const&...) const {
@@ -133,14 +135,14 @@ struct Packer {
   }
 };
 
-/// A View's elements in a buffer that MPI takes, and the tasks that bring them there and back.
+/// A View's elements in a buffer that MPI takes, and the tasks that copy them there and back.
 ///
 /// INVARIANT (buffers are no resources). The tasks of one message hand its buffer on: each comes
-/// `after` the one before, so no task accesses it. In a plan a task is before the next run of the
-/// one that it comes after, so a round packs when the message of the round before is over. Other
-/// messages have other buffers, see MessageBuffers. So a part of a task may be packed, though its
-/// owner knows nothing of the buffer, and the failure of one message does not reach another one
-/// that gets the buffer later.
+/// `after` the one before, so no task declares an access to it. In a plan a task comes before the
+/// next run of its predecessor, so a round packs when the message of the round before is over.
+/// Other messages have other buffers, see MessageBuffers. So a part of a task may be packed though
+/// its owner does not know the buffer. The failure of one message does not reach another one that
+/// gets the buffer later.
 template <class V>
 struct Packed {
   using Value = typename V::non_const_value_type;
@@ -154,8 +156,8 @@ struct Packed {
 #endif
   using Staging = MessageBuffer<StagingSpace>;
 
-  Home home;        ///< where the View is
-  Staging staging;  ///< with the host, when MPI cannot reach that
+  Home home;        ///< in the memory space of the View
+  Staging staging;  ///< in host memory, if MPI cannot reach `home`
   bool is_staged;
   WireOrder order;
 
@@ -167,7 +169,7 @@ struct Packed {
   }
   [[nodiscard]] unsigned char* data() const { return is_staged ? staging.data() : home.data(); }
 
-  /// The message comes after the task whose future this returns.
+  /// Packs. The message comes after the task whose future this returns.
   template <class... Given>
   Future<void> pack(Label const& label, ResourcePolicy<Once, Given...> const& policy,
                     V const& view) const {
@@ -185,7 +187,8 @@ struct Packed {
       return packed;
     });
   }
-  /// `over`: the future of the message; its value, if it has one, says how much has come.
+  /// Unpacks. `over` is the future of the message; its value, if it has one, says how much has
+  /// come.
   template <class... Given, class Over>
   Future<void> unpack(Label const& label, ResourcePolicy<Once, Given...> const& policy,
                       V const& view, Future<Over> const& over) const {
@@ -214,7 +217,7 @@ struct Packed {
   static decltype(auto) with_given(Policy const& policy, F&& f) {
     return std::apply(std::forward<F>(f), policy.annotations());
   }
-  /// As `deep_copy`, without accesses.
+  /// Copies as `deep_copy` does, without accesses.
   template <class Policy, class To, class From>
   static Future<void> copy(Label&& label, Policy const& policy, To const& to, From const& from) {
     using Where = CopySpace<To, From>;

@@ -9,10 +9,10 @@
 
 namespace trellis::Impl {
 
-/// What the steady clock of this rank must be added to show what that of rank 0 shows.
+/// The offset to add to this rank's steady clock so that it shows the time of rank 0's.
 struct ClockOffset {
   std::int64_t offset_ns = 0;
-  std::int64_t uncertainty_ns = 0;  ///< it is not farther off than that
+  std::int64_t uncertainty_ns = 0;  ///< bound of the error of offset_ns
 };
 
 [[nodiscard]] inline std::int64_t nanoseconds(std::chrono::steady_clock::time_point when) {
@@ -22,17 +22,17 @@ struct ClockOffset {
   return nanoseconds(std::chrono::steady_clock::now());
 }
 
-/// Collective. Nobody else uses `comm`.
+/// Measures the offset. The call is collective, and nothing else uses `comm`.
 ///
-/// A rank notes its time, asks rank 0 for its own, and notes when the answer came. Rank 0 has read
-/// its clock somewhere between, so in the middle it was as late as the answer says, and half of the
-/// time between is how much that may be wrong. Of several dozen answers the one that came soonest
-/// counts. One rank at a time asks, and the others sleep meanwhile.
+/// A rank notes its time, asks rank 0 for its time, and notes when the answer came. Rank 0 has read
+/// its clock in between. The answer is taken as the time at the middle, with an error of at most
+/// half of the time between. Among several dozen answers the one that came soonest counts. One rank
+/// at a time asks, and the others sleep meanwhile.
 ///
-/// How clocks drift apart is not looked for: that takes two such measurements far from each other,
-/// so a collective call when the graph is made as well. The steady clock follows the rate that NTP
-/// or PTP has found, where one of them runs: then it drifts by a microsecond in a second or less,
-/// else by some ten.
+/// The drift of the clocks is not measured. That would take two such measurements far from each
+/// other, and so another collective call when the graph is made. The steady clock follows the rate
+/// of NTP or PTP if one of them runs. Then it drifts by a microsecond per second or less, otherwise
+/// by some ten.
 [[nodiscard]] ClockOffset measure_clock(MPI_Comm comm, std::int64_t (*now)());
 
 }  // namespace trellis::Impl

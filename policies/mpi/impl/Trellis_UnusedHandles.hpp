@@ -7,18 +7,19 @@
 
 namespace trellis::Impl {
 
-/// Communicators and persistent requests that nobody uses any more. The last copy of a communicator
-/// goes, or a plan, on any thread of the program, also on one that may not call MPI, or that another
-/// one keeps from doing so. So whoever drops a handle hands it over, and it is freed at once where
-/// the thread level allows that, else by the next thread that may call MPI and comes along: one that
-/// starts a message, asks for messages, or makes a communicator, at the latest when MPI is
-/// finalised. Nobody waits here, for a lock or for another rank: MPI_Comm_free is collective by
-/// MPI's word, but no MPI waits in it for other ranks.
+/// Keeps communicators and persistent requests that are no longer used. Any thread may destroy the
+/// last copy of a communicator, or a plan, also one that may not call MPI now or at all. So a
+/// thread that drops a handle hands it over. The handle is freed at once if the thread level allows
+/// that. Otherwise the next thread frees it that may call MPI and starts a message, polls, or makes
+/// a communicator; at the latest it is freed when MPI is finalised. No thread waits here for a lock
+/// or for another rank: MPI_Comm_free is collective by the standard, but no MPI waits in it for
+/// other ranks.
 class UnusedHandles {
  public:
   static void add_communicator(MPI_Comm comm);
   static void add_request(MPI_Request request);
-  /// Frees what has been handed over, if the calling thread may. Cheap when there is nothing.
+  /// Frees what has been handed over, if the calling thread may call MPI. Cheap when there is
+  /// nothing.
   static void free_all();
 };
 

@@ -27,8 +27,8 @@
 
 namespace trellis::Impl {
 
-/// What is none of those that say where a task goes. (Text is a label; nvcc's front end must not be
-/// asked for the conversion, which is consteval.)
+/// A type that does not say where a task goes. (Text is a label; nvcc's front end must not be asked
+/// for the conversion, which is consteval.)
 template <class T>
 concept GoesNowhere = !std::is_array_v<T> && !std::is_convertible_v<T&, Target> &&
                       !std::is_convertible_v<T const&, Label>;
@@ -42,7 +42,8 @@ inline constexpr bool is_resource_policy_v<ResourcePolicy<Base, A...>> = true;
   "to know; see the operation's documentation"
 
 #ifdef __CUDACC__
-/// Whatever the operation does not take: worse than anything that it does.
+/// Takes all arguments that the operation does not take; overload resolution ranks it behind all
+/// that the operation takes.
 template <class Operation>
 struct OrWrongCall : Operation {
   struct Any {
@@ -58,8 +59,9 @@ struct OrWrongCall : Operation {
 };
 #endif
 
-/// An MPI operation as it is called: with the graph, or a TaskScope, or a policy without a range
-/// in front, and a label before that. `Operation::submit(label, policy, arguments...)` does it.
+/// The function object of an MPI operation. Its first argument is the graph, a TaskScope, or a
+/// policy without a range; a label may stand before that. `Operation::submit(label, policy,
+/// arguments...)` does the work.
 template <class Operation>
 class MpiVerb {
  public:
@@ -80,8 +82,8 @@ class MpiVerb {
   auto operator()(Label label, ResourcePolicy<Once, Given...> const& policy,
                   A&&... arguments) const {
 #ifdef __CUDACC__
-    // nvcc's front end answers the question below with no where there is one, but chooses among
-    // overloads as it should.
+    // nvcc's front end wrongly answers the question below with no, but it chooses among overloads
+    // correctly.
     return OrWrongCall<Operation>::submit(label, policy, std::forward<A>(arguments)...);
 #else
     if constexpr (requires { Operation::submit(label, policy, std::forward<A>(arguments)...); }) {
@@ -130,12 +132,12 @@ void* data_of(V const& view) {
   return const_cast<void*>(static_cast<void const volatile*>(view.data()));
 }
 
-/// The side of a message that this rank gives, or gets: a View as it is, or in a buffer. It refers
-/// to the View, and is there while the message is submitted. The message keeps `kept` of it.
+/// The side of a message that this rank sends or receives: a View as it is, or in a buffer. It
+/// refers to the View, and exists while the message is submitted. The message keeps its `kept`.
 template <class V>
 class MessageSide {
  public:
-  /// Else nothing of packing is compiled.
+  /// If this is false, no code for packing is compiled.
   static constexpr bool may_be_packed = !is_always_one_piece<V>;
 
   MessageSide(V const& view, WireOrder order) : m_view(view), m_resource(view) {
@@ -154,14 +156,14 @@ class MessageSide {
       if (is_packed()) return m_packed->data();
     return data_of(m_view);
   }
-  /// Packs, if need be: before `accesses` is asked for.
+  /// Packs if necessary; called before `accesses`.
   template <class Policy>
   void pack(Label const& label, Policy const& policy) {
     if constexpr (may_be_packed)
       if (is_packed())
         m_before.tasks.push_back(FutureDoor::handle(m_packed->pack(label, policy, m_view)));
   }
-  /// Requires `is_packed`.
+  /// Unpacks. Requires `is_packed`.
   template <class Policy, class Over>
   Future<void> unpack(Label const& label, Policy const& policy, Future<Over> const& over) const {
     if constexpr (may_be_packed)
@@ -169,9 +171,9 @@ class MessageSide {
     else
       return {};
   }
-  /// What the message says of the View, which MPI reaches also where the host cannot: how it reads
-  /// or writes that; or, if it goes through a buffer, after which task.
-  /// `how`: a Mode, or a ModeConstant.
+  /// Returns what the message declares for the View, which MPI reaches also where the host cannot.
+  /// This is the access or, if the View goes through a buffer, the task to come after. `how` is a
+  /// Mode or a ModeConstant.
   template <class How>
   [[nodiscard]] auto accesses(How how) const {
     if constexpr (may_be_packed) {
@@ -203,7 +205,7 @@ PointToPoint::Memory wire_memory(MessageSide<V> const& side, char const* what) {
   WireType const wire = wire_type<Value>();
   V const& view = side.view();
   auto const values = static_cast<std::int64_t>(view.size());
-  // (The label is a new string, as long as it is: only for the error.)
+  // (The label is only for the error, as it is a new string.)
   bool const fits = values * wire.count <= std::numeric_limits<int>::max();
   return {side.data(),
           fits ? static_cast<int>(values * wire.count)
@@ -214,8 +216,8 @@ PointToPoint::Memory wire_memory(MessageSide<V> const& side, char const* what) {
           side.kept()};
 }
 
-/// A channel, or that of collective operations, which the message that is about to be submitted
-/// uses alone among graphs, see CommunicatorState.
+/// Returns the channel, after a check that no other graph uses it, see CommunicatorState. The
+/// message that uses it is about to be submitted.
 template <class Policy, class Channel>
 Channel const& alone_on(Label const& label, Policy const& policy, CommunicatorState& comm,
                         Channel const& channel) {
@@ -228,7 +230,7 @@ Channel const& alone_on(Label const& label, Policy const& policy, CommunicatorSt
   return channel;
 }
 
-/// Submits the body of a message. `sides`: what MessageSide says of them.
+/// Submits the body of a message. `sides` has the accesses that MessageSide returns.
 template <class Body, class... Given, class... Sides, class... Own>
 auto submit_message(Label&& label, ResourcePolicy<Once, Given...> const& policy, Body&& body,
                     std::tuple<Sides...> const& sides, Own const&... own) {

@@ -7,7 +7,7 @@
 namespace trellis::Impl {
 namespace {
 
-/// The call is in place.
+/// Returns the send buffer of a call, which may be in place.
 void const* out_of(CollectiveCall const& call) {
   return call.out == call.in && call.out != nullptr ? MPI_IN_PLACE : call.out;
 }

@@ -19,7 +19,8 @@
 namespace trellis::Impl {
 namespace {
 
-/// Of other people's communicators, until these are freed or MPI is finalised.
+/// Keeps the states of communicators that were made elsewhere, until these are freed or MPI is
+/// finalised.
 struct Registry {
   std::mutex mutex;
   std::vector<std::shared_ptr<CommunicatorState>> kept;
@@ -29,7 +30,7 @@ Registry& registry() {
   return *made;
 }
 
-/// What is taken out is destroyed without the mutex.
+/// The state that it takes out is destroyed without the mutex.
 int forget(MPI_Comm, int, void* attribute, void*) {
   std::shared_ptr<CommunicatorState> taken;
   std::lock_guard const lock(registry().mutex);
@@ -43,7 +44,7 @@ int forget(MPI_Comm, int, void* attribute, void*) {
   return MPI_SUCCESS;
 }
 
-/// When MPI is finalised it frees the attributes of MPI_COMM_SELF, first of all.
+/// MPI calls this when it is finalised: it first frees the attributes of MPI_COMM_SELF.
 int forget_all(MPI_Comm, int, void*, void*) {
   UnusedHandles::free_all();
   free_datatypes();
@@ -89,7 +90,7 @@ int largest_tag_of(MPI_Comm comm) {
   int* largest = nullptr;
   int is_there = 0;
   require_success(MPI_Comm_get_attr(comm, MPI_TAG_UB, &largest, &is_there), "MPI_Comm_get_attr");
-  return is_there != 0 ? *largest : 32767;  // what MPI grants
+  return is_there != 0 ? *largest : 32767;  // the standard guarantees this
 }
 
 void require_communicator(MPI_Comm comm) {
@@ -130,7 +131,7 @@ void CommunicatorState::put_attribute() {
 std::shared_ptr<CommunicatorState> CommunicatorState::find_or_make(MPI_Comm comm) {
   require_communicator(comm);
   static std::mutex* const one_at_a_time = new std::mutex;
-  MpiLock const within_mpi;  // the first of all locks, as a program may hold it by a Guard
+  MpiLock const within_mpi;  // this lock comes first, as a program may hold it by a Guard
   std::lock_guard const lock(*one_at_a_time);
   void* found = nullptr;
   int is_there = 0;
@@ -171,7 +172,7 @@ mpi::Communicator CommunicatorState::duplicate(MPI_Comm comm, std::optional<Wire
   WireOrder const order = asked.value_or(from->order());
   mpi::Communicator const copy =
       own(made, from->name() + "/" + std::to_string(from->m_derived.fetch_add(1)), order);
-  // A rank that has another order than the sender would take its elements for others.
+  // A rank with another order than the sender would mistake elements for others.
   int const mine = static_cast<int>(order);
   int ends[2] = {mine, -mine};
   require_success(MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_INT, MPI_MAX, made), "MPI_Allreduce");
@@ -196,8 +197,8 @@ mpi::Communicator CommunicatorState::split(MPI_Comm comm, int color, int key) {
 }
 
 experimental::IndexBox CommunicatorState::channel(Direction direction, int peer, int tag) const {
-  // The last index stands for what there is not: a message with that is an error, but must not
-  // stand in the way of others.
+  // The last index stands for all invalid values: a message with one is an error, but must not
+  // delay others.
   auto const begin_of = [](int index, int any, std::int64_t count) {
     if (index == any) return std::int64_t{0};
     return index >= 0 && index < count ? index : count;
@@ -230,7 +231,7 @@ void CommunicatorState::require_alone(TaskHandle const& graph, Area const& area,
                                       FunctionRef<std::string()> what) {
   if (!graph.valid()) return;  // a model collects it for a graph that is not known yet
   is_used_by(graph);
-  std::vector<TaskHandle> others;  // they are asked without the lock
+  std::vector<TaskHandle> others;  // they are queried without the lock
   {
     std::lock_guard const lock(m_lock);
     if (m_graphs.size() == 1) return;

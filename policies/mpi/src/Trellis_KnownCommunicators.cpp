@@ -18,7 +18,7 @@
 namespace trellis::Impl {
 namespace {
 
-/// Ranks `first`, `first + step`, ..., `last`.
+/// A piece has the ranks `first`, `first + step`, ..., `last`.
 struct Piece {
   int first, last, step;
   [[nodiscard]] std::string text() const {
@@ -48,7 +48,7 @@ std::vector<Piece> pieces_of(std::vector<int> const& ranks) {
   }
   return all;
 }
-/// FNV-1a, of 32 bits.
+/// Returns the 32-bit FNV-1a hash.
 std::uint32_t hash_of(std::vector<int> const& ranks) {
   std::uint32_t hash = 2166136261U;
   for (int const rank : ranks)
@@ -58,14 +58,14 @@ std::uint32_t hash_of(std::vector<int> const& ranks) {
 }
 
 struct Notes {
-  /// How many of a name there have been, those that are gone among them.
+  /// The number of communicators that have had a name, including those that are gone.
   std::map<std::string, int> given;
   struct Entry {
     KnownCommunicator what;
     CommunicatorNote const* of;  ///< null: it is gone
   };
   std::mutex mutex;
-  std::list<Entry> entries;  ///< by the time when they were made
+  std::list<Entry> entries;  ///< in the order of their making
   std::size_t gone = 0;
 };
 Notes& notes() {
@@ -79,7 +79,7 @@ MPI_Group group_of(MPI_Comm comm) {
   return group;
 }
 
-/// So that reports of several ranks can be told apart.
+/// Names this process, so that reports of several ranks can be distinguished.
 void name_this_process() {
   int size = 0, rank = 0;
   require_success(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");

@@ -27,7 +27,7 @@ std::string rank_text(int rank, int any) {
   return rank == any ? "any rank" : "rank " + std::to_string(rank);
 }
 
-/// MPI is not asked: reports are written by a thread that may not call it.
+/// Does not ask MPI: the thread that writes reports may not call it.
 std::string_view name_of_type(MPI_Datatype type) {
   std::pair<MPI_Datatype, std::string_view> const names[] = {
       {MPI_BYTE, "MPI_BYTE"},
@@ -59,7 +59,7 @@ std::string_view name_of_type(MPI_Datatype type) {
 
 namespace {
 
-/// An error, or the one that there is no memory for it.
+/// Returns the error, or std::bad_alloc if there is no memory for it.
 template <class Make>
 std::exception_ptr error_or_no_memory(Make&& make) noexcept try {
   return std::make_exception_ptr(make());
@@ -91,14 +91,14 @@ bool Message::start(TaskScope& self, MessageCompletion&& completion, bool is_kep
   MPI_Status status;
   int is_over = 0;
   int code = MPI_SUCCESS;
-  // What needs memory comes first: what MPI has begun has to be asked for.
+  // All that needs memory comes first: a request that MPI has begun must be polled.
   Reserve::require();
   Outstanding& outstanding = Outstanding::of(ScopeDoor::handle(self));
   {
     MpiLock const lock;
     code = begin(&request);
     if (code != MPI_SUCCESS) throw mpi::Error(describe(), code);
-    // What is short has often been sent, or has arrived: then nobody need ask again.
+    // A short message has often been sent, or has arrived: then no further poll is needed.
     code = MPI_Test(&request, &is_over, &status);
   }
   if (code != MPI_SUCCESS && is_kept) has_failed(request);
@@ -198,7 +198,7 @@ int PointToPoint::begin(MPI_Request* request) {
 
 namespace {
 
-/// See CommunicatorState::require_alone.
+/// Checks again at the start, see CommunicatorState::require_alone.
 template <class Channel>
 void look_again(TaskScope const& self, CommunicatorState& comm, Message const& message,
                 Channel const& channel) {
@@ -214,7 +214,8 @@ void PointToPoint::start(TaskScope& self, MessageCompletion&& completion) {
   bool const is_kept = m_has_run && m_sent == m_count;
   bool const is_over = Message::start(self, std::move(completion), is_kept,
                                       [&](MPI_Request* request) { return begin(request); });
-  // The next one of the channel may be started. (In a plan the order stays that of the recording.)
+  // The next message of the channel may be started. (In a plan the order stays that of the
+  // recording.)
   if (!is_over && !is_kept && m_is_long) self.release(m_comm->channel(m_direction, m_peer, m_tag));
 }
 
@@ -248,7 +249,7 @@ void Collective::start(TaskScope& self, MessageCompletion&& completion) {
   bool const is_over = Message::start(
       self, std::move(completion), false,
       [&](MPI_Request* request) { return m_call.begin(m_call, m_comm->comm(), request); });
-  // The next one may be started.
+  // The next collective operation may be started.
   if (!is_over) self.release(m_comm->collective());
 }
 
@@ -268,13 +269,13 @@ std::string Collective::describe() const {
 
 namespace {
 
-/// Of values that are bytes to MPI.
+/// The datatypes of values that are bytes to MPI.
 struct Datatypes {
   std::mutex mutex;
   std::vector<std::pair<int, MPI_Datatype>> made;
 };
 Datatypes& datatypes() {
-  static Datatypes* const all = new Datatypes;  // until MPI is finalised
+  static Datatypes* const all = new Datatypes;  // it is needed until MPI is finalised
   return *all;
 }
 

@@ -35,7 +35,7 @@ struct IndexRange {
   std::int64_t end = 0;
   [[nodiscard]] bool is_one() const { return end == begin + 1; }
 };
-/// Direction, peer and tag, as CommunicatorState::channel has them.
+/// A channel is direction, peer and tag, as in CommunicatorState::channel.
 using Channel = std::array<IndexRange, 3>;
 
 bool take(std::string_view& text, std::string_view what) {
@@ -49,7 +49,8 @@ bool take(std::string_view& text, std::int64_t& number) {
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return true;
 }
-/// "[0, 1) x [3, 4) x [7, 8)". All of a communicator is the channel of no message.
+/// Reads a text like "[0, 1) x [3, 4) x [7, 8)". The area of a whole communicator is no channel of
+/// a message.
 bool read_channel(std::string_view area, Channel& channel) {
   for (std::size_t k = 0; k < channel.size(); ++k)
     if ((k > 0 && !take(area, " x ")) || !take(area, "[") || !take(area, channel[k].begin) ||
@@ -58,11 +59,12 @@ bool read_channel(std::string_view area, Channel& channel) {
   return area.empty() && channel[0].is_one();
 }
 
-/// The messages and collective operations of a trace, as its tasks' accesses say: each has used its
-/// channel, which nothing else does in this way. For the `args` of their tasks.
+/// Finds the messages and collective operations of a trace by the accesses of its tasks: each has
+/// used its channel, and nothing else does so in this way. The result is for the `args` of their
+/// tasks.
 class TracedMessages {
  public:
-  /// `ranks`: those of the communicator of the trace, in MPI_COMM_WORLD.
+  /// `ranks` are those of the trace's communicator in MPI_COMM_WORLD.
   TracedMessages(Trace const& trace, std::vector<int> const& ranks) {
     for (std::size_t k = 0; k < ranks.size(); ++k)
       if (ranks[k] != MPI_UNDEFINED) m_rank_of[ranks[k]] = static_cast<int>(k);
@@ -70,7 +72,7 @@ class TracedMessages {
     std::vector<TaskRecord const*> started;
     for (TaskRecord const& task : trace.graph.nodes())
       if (task.started_ns != 0 && task.completes_later) started.push_back(&task);
-    // The next message of a channel may start when the one before it has been started, so they are
+    // A message of a channel may start as soon as the one before it has been started. So they are
     // counted in the order in which MPI has seen them.
     std::stable_sort(started.begin(), started.end(), [](auto const* a, auto const* b) {
       return std::tie(a->started_ns, a->id) < std::tie(b->started_ns, b->id);
@@ -78,12 +80,12 @@ class TracedMessages {
     for (TaskRecord const* task : started) add(*task);
   }
 
-  /// JSON, or nothing.
+  /// Returns JSON, or an empty text.
   [[nodiscard]] std::string arguments(TaskRecord const& task) const {
     auto const found = m_arguments.find(task.id);
     return found != m_arguments.end() ? dump(found->second) : std::string();
   }
-  /// Those that have been used.
+  /// Returns the communicators that have been used.
   [[nodiscard]] Json const& communicators() const { return m_communicators; }
   [[nodiscard]] static std::string dump(Json const& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -92,7 +94,7 @@ class TracedMessages {
  private:
   struct Known {
     std::shared_ptr<std::vector<int> const> ranks;
-    bool is_ambiguous = false;  ///< two have this name
+    bool is_ambiguous = false;  ///< two communicators have this name
     int index = -1;             ///< in the file
   };
 
@@ -115,7 +117,7 @@ class TracedMessages {
         collective = &access;
       }
     }
-    // All of a communicator: a task of the program's that calls MPI itself.
+    // A task that accesses all of a communicator is one of the program that calls MPI itself.
     if (collective == nullptr || any_of_channels) return;
     std::string const name =
         collective->resource.substr(0, collective->resource.size() - behind_collectives.size());
@@ -134,7 +136,7 @@ class TracedMessages {
     if (!peer.is_one())
       found["peer"] = "any";
     else if (peer.begin >= static_cast<std::int64_t>(known.ranks->size()))
-      found["peer"] = "none";  // MPI_PROC_NULL, or one that there is not
+      found["peer"] = "none";  // MPI_PROC_NULL, or an invalid one
     else
       found["peer"] = rank_of((*known.ranks)[static_cast<std::size_t>(peer.begin)]);
     found["tag"] = tag.is_one() ? Json(tag.begin) : Json("any");
@@ -143,7 +145,7 @@ class TracedMessages {
     return found;
   }
 
-  /// Null: not in the communicator of the trace.
+  /// Returns null for a rank that is not in the communicator of the trace.
   [[nodiscard]] Json rank_of(int world_rank) const {
     auto const found = m_rank_of.find(world_rank);
     return found != m_rank_of.end() ? Json(found->second) : Json();
@@ -156,7 +158,7 @@ class TracedMessages {
       for (int const rank : *known.ranks) ranks.push_back(rank_of(rank));
       m_communicators.push_back({{"name", name}, {"ranks", std::move(ranks)}});
     }
-    // Of two resources with one label nothing says which is which.
+    // Two resources with one label cannot be distinguished.
     if (known.is_ambiguous || access.label_is_shared)
       m_communicators[static_cast<std::size_t>(known.index)]["ambiguous"] = true;
     return known.index;
@@ -173,7 +175,7 @@ class TracedMessages {
 
 // --- the file of a rank --------------------------------------------------------------------------
 
-/// For this call alone.
+/// A communicator for this call alone.
 class OwnComm {
  public:
   explicit OwnComm(MPI_Comm from) {
@@ -194,7 +196,7 @@ class OwnComm {
                     "MPI_Allreduce");
     return of;
   }
-  /// Every rank does `f`; when it throws on one of them, this throws on all.
+  /// Calls `f` on every rank; when it throws on one of them, this throws on all.
   template <class F>
   void together(F&& f) const {
     std::exception_ptr failure;
@@ -216,7 +218,7 @@ class OwnComm {
   int m_size = 0;
 };
 
-/// Files of one call say the same, those of another one something else.
+/// Returns an id that the files of one call share and those of other calls do not.
 std::string run_id(OwnComm const& with) {
   std::uint64_t id = 0;
   if (with.rank() == 0) {

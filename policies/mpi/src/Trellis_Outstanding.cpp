@@ -14,7 +14,8 @@
 namespace trellis::Impl {
 namespace {
 
-/// Of all graphs that have sent anything, until these are gone and another one comes.
+/// The Outstanding of each graph that has sent anything. It is dropped when its graph is gone and
+/// another graph comes.
 struct All {
   std::mutex mutex;
   std::vector<std::unique_ptr<Outstanding>> of_graphs;
@@ -24,11 +25,11 @@ All& all() {
   return *made;
 }
 
-/// Which of these are over, and how, as MPI_Testsome says it.
+/// Finds which of these are over, and how, as MPI_Testsome does.
 ///
-/// Not in MPICH and its kin: there MPI_Testsome loses the error of a persistent receive, and gives
-/// errors to the handler of MPI_COMM_WORLD, which ends the program as a rule (seen with 4.2.1). So
-/// each request is asked for by itself, some of them in each call, from `next` on.
+/// In MPICH and its derivatives MPI_Testsome loses the error of a persistent receive, and gives
+/// errors to the handler of MPI_COMM_WORLD, which ends the program as a rule (seen with 4.2.1).
+/// There each request is tested by itself, some of them in each call, from `next` on.
 int test_some(Vector<MPI_Request>& requests, [[maybe_unused]] std::size_t& next, int& over,
               Vector<int>& indices, Vector<MPI_Status>& statuses) {
 #ifdef MPICH_VERSION
@@ -117,7 +118,7 @@ void Outstanding::take_new() {
   m_taken.clear();
 }
 
-/// A task that has been cancelled while it waits for a message need not wait for ever.
+/// Cancels the receives of tasks that have been cancelled, so that these do not wait for ever.
 void Outstanding::cancel_where_asked() {
   for (std::size_t k = 0; k < m_entries.size(); ++k) {
     Entry& entry = m_entries[k];
@@ -147,7 +148,7 @@ bool Outstanding::poll() {
   int error_class = MPI_SUCCESS;
   if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
   if (code != MPI_SUCCESS && error_class != MPI_ERR_IN_STATUS) {
-    // MPI does not say which: nobody can be asked for any more.
+    // MPI does not say which request has failed: none of them can be polled any more.
     for (Entry& entry : m_entries) say(*entry.message, entry.completion, code, m_statuses[0]);
     m_requests.clear();
     m_entries.clear();
@@ -161,7 +162,7 @@ bool Outstanding::poll() {
     int const error = code == MPI_SUCCESS ? MPI_SUCCESS : status.MPI_ERROR;
     if (error != MPI_SUCCESS && entry.is_kept) entry.message->has_failed(m_requests[which]);
     say(*entry.message, entry.completion, error, status);
-    entry.message = nullptr;  // it may be gone
+    entry.message = nullptr;  // the message may be gone
   }
   std::size_t left = 0;
   for (std::size_t k = 0; k < m_entries.size(); ++k) {
@@ -182,7 +183,7 @@ std::string Outstanding::report() const {
   std::vector<Message const*> all;
   for (Entry const& entry : m_entries) all.push_back(entry.message);
   {
-    // What nobody has asked for yet: it stays until a poll, and there is none meanwhile.
+    // These have not been polled yet. They stay until a poll, and none happens meanwhile.
     std::lock_guard const adding(m_lock);
     for (New const& each : m_new) all.push_back(each.entry.message);
   }

@@ -8,8 +8,7 @@
 namespace trellis::Impl {
 namespace {
 
-// Most often the first few dozen have one that nothing has held up. Where ranks share cores it may
-// take more.
+// Most often one of the first few dozen is not delayed. If ranks share cores it may take more.
 constexpr int fewest_questions = 64;
 constexpr int most_questions = 1024;
 constexpr std::int64_t good_ns = 20'000;
@@ -33,7 +32,8 @@ void answer_questions_of(MPI_Comm comm, int rank, std::int64_t (*now)()) {
   }
 }
 
-/// Who waits inside MPI may take the core of one whose turn it is.
+/// Sleeps between tests: a rank that waits inside MPI may take the core of the one whose turn it
+/// is.
 void wait_for_word(MPI_Comm comm, ClockTag::Value tag) {
   MPI_Request request = MPI_REQUEST_NULL;
   require_success(MPI_Irecv(nullptr, 0, MPI_BYTE, 0, tag, comm, &request), "MPI_Irecv");

@@ -44,7 +44,7 @@ char const* what_follows(mpi::ThreadLevel level) {
   }
 }
 
-/// What the level was, and what follows from that, once, for those who ask for it.
+/// Prints the level and its consequences, once, if TRELLIS_MPI_INFO asks for it.
 void tell(mpi::ThreadLevel level) {
   char const* const asked = std::getenv("TRELLIS_MPI_INFO");
   if (asked == nullptr || *asked == '\0' || *asked == '0') return;
@@ -56,7 +56,7 @@ void tell(mpi::ThreadLevel level) {
   MPI_Get_library_version(version, &length);
   std::string line(version, static_cast<std::size_t>(length));
   line.resize(std::min(line.find_first_of("\r\n"), line.size()));
-  // At once: what starts the ranks may put other output between two pieces.
+  // The text is written at once: the launcher of the ranks may put other output between two pieces.
   std::string const text = std::string("Trellis: MPI_THREAD_") +
                            std::string(mpi::to_string(level)) + ": " + what_follows(level) + " (" +
                            line + ")\n";
@@ -66,7 +66,7 @@ void tell(mpi::ThreadLevel level) {
 /// Recursive: a program that holds `mpi::Guard` may make communicators, submit messages and drop
 /// what it has of them meanwhile.
 std::recursive_mutex& mutex_of_mpi() {
-  static auto* const mutex = new std::recursive_mutex;  // also for what is destroyed last
+  static auto* const mutex = new std::recursive_mutex;  // the last objects use it, too
   return *mutex;
 }
 

@@ -14,12 +14,12 @@ struct Unused {
   SpinLock lock;
   Vector<MPI_Comm> comms;        ///< guarded by lock
   Vector<MPI_Request> requests;  ///< guarded by lock
-  /// Relaxed: a hint. Whoever has added something looks afterwards, and so does everybody who calls
-  /// MPI later; what they find is there by `lock`.
+  /// Relaxed, as it is a hint. A thread that has added a handle looks afterwards, and so do threads
+  /// that call MPI later. `lock` orders what they find.
   std::atomic<bool> any{false};
 };
 Unused& unused() {
-  static Unused* const made = new Unused;  // also for what is destroyed last
+  static Unused* const made = new Unused;  // objects that are destroyed last use it, too
   return *made;
 }
 

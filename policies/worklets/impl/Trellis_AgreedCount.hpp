@@ -15,28 +15,29 @@
 
 namespace trellis::worklets::Impl {
 
-/// The numbers of items that a call's arguments have when its task is launched. They agree, or the
+/// The numbers of items that a call's arguments have when its task is launched. If they differ, the
 /// task fails.
 struct AgreedCount : ItemCount {
   struct Each {
     std::string name;
     char const* domain;
-    Extents known;  ///< if `late` is empty
+    Extents known;  ///< used if `late` is empty
     std::function<std::int64_t()> late;
-    /// The extents of `late`, if they are known before the task is launched. May be empty.
+    /// Returns the extents of `late`, if they are known before the task is launched. It may be
+    /// empty.
     std::function<std::optional<Extents>()> early;
   };
   Label task;
-  char const* domain;  ///< that the worklet runs over
+  char const* domain;  ///< the domain that the worklet runs over
   std::vector<Each> counts;
 
   [[nodiscard]] std::int64_t resolve() const;
-  /// How many items of a domain there are, if that is known before the task is launched.
+  /// Returns how many items a domain has, if that is known before the task is launched.
   [[nodiscard]] std::optional<Extents> early(char const* of_domain) const;
   [[nodiscard]] static std::tuple<> annotations() { return {}; }
 };
 
-/// `stays`: it is the same in each replay of a recorded pass of a model.
+/// An AgreedCount. `stays`: it is the same in each replay of a recorded pass of a model.
 template <bool stays>
 struct AgreedCountThat : AgreedCount {
   static constexpr bool stays_in_a_pass = stays;

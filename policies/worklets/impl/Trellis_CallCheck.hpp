@@ -12,14 +12,15 @@
 #include <type_traits>
 #include <utility>
 
-/// Finds out what is wrong with the types of a call, in the order in which a reader would look.
+/// This header finds the first mistake in the types of a call, in the order in which a reader would
+/// look.
 namespace trellis::worklets::Impl {
 
-/// The class that says so, as a `std::type_identity`.
+/// Wraps the class that reports a mistake.
 template <class Sentence>
 using Says = std::type_identity<Sentence>;
 
-/// The first of these that is wrong.
+/// Gives the first of these checks that fails.
 template <class... Each>
 struct FirstWrong : Says<CallFits> {};
 template <class First, class... Rest>
@@ -29,7 +30,7 @@ struct FirstWrong<First, Rest...>
 template <bool holds, class Sentence>
 using Holds = std::conditional_t<holds, Says<CallFits>, Says<Sentence>>;
 
-/// Does it tell how many items of the kind's domain there are?
+/// True if the argument tells how many items the kind's domain has.
 template <class P, class A, class Kind, int rank>
 inline constexpr bool tells_items =
     (std::is_same_v<typename P::concept_type, Topology> ||

@@ -33,7 +33,7 @@
 #include <utility>
 #include <vector>
 
-/// The arguments of a call, bound to the parameters of the worklet's control signature.
+/// This header binds the arguments of a call to the parameters of the worklet's control signature.
 namespace trellis::worklets::Impl {
 
 template <class P, class A>
@@ -44,7 +44,7 @@ std::string name_of(std::size_t position, A const& argument) {
   return text;
 }
 
-/// The accesses of an argument, as a tuple of annotations.
+/// Returns the accesses of an argument, as a tuple of annotations.
 template <class P, class A>
 auto accesses_of(A const& argument) {
   if constexpr (!requires { BindArgument<P, A>::access(argument); }) {
@@ -72,7 +72,8 @@ template <class P, class A>
   requires requires { BindArgument<P, A>::rank; }
 inline constexpr int rank_of<P, A> = BindArgument<P, A>::rank;
 
-/// The space that a task with these annotations is written for, runs on, and reaches memory from.
+/// Gives the spaces that a task with these annotations is written for, runs on, and reaches memory
+/// from.
 template <class Policy>
 struct SpacesOf;
 template <class Base, class... Annotations>
@@ -82,12 +83,14 @@ struct SpacesOf<ResourcePolicy<Base, Annotations...>> {
   using body_space = typename trellis::Impl::RunOn<runs_on>::body_space;
 };
 
-/// The label of one of several tasks that a call submits: "threshold: count", from the same place.
+/// Returns the label of one of several tasks that a call submits, such as "threshold: count", with
+/// the same call site.
 inline Label step_of(Label const& call, char const* step) {
   return Label(call.string() + ": " + step, call.site());
 }
 
-/// What a call makes in the body of a task belongs to that task, so that its parts may use it.
+/// Notes a resource that a call makes in the body of a task as local to that task, so that its
+/// parts may use it.
 template <class R>
 void made_here(trellis::Impl::Target const& target, R const& resource) {
   if (TaskScope* const scope = target.scope()) {
@@ -96,7 +99,7 @@ void made_here(trellis::Impl::Target const& target, R const& resource) {
   }
 }
 
-/// Those annotations that satisfy `Is`.
+/// Returns those annotations that satisfy `Is`.
 template <template <class> class Is, class... Annotations>
 auto annotations_that(std::tuple<Annotations...> const& annotations) {
   auto const one = []<class A>(A const& annotation) {
@@ -114,24 +117,24 @@ template <class... Annotations>
 auto tasks_before(std::tuple<Annotations...> const& annotations) {
   return annotations_that<NamesTasksBefore>(annotations);
 }
-/// Does a task of its own make room in the argument?
+/// True if a task of its own makes room in the argument.
 template <class P, class A>
 inline constexpr bool is_allocated_by_task =
     requires(ResourcePolicy<trellis::Impl::Once> const& policy, A const& of) {
       BindArgument<P, A>::allocate(Label(), policy, of, std::int64_t{});
     };
 
-/// Does the kind make new items?
+/// True if the kind makes new items.
 template <class Kind>
 inline constexpr bool generates = false;
 template <class Kind>
   requires requires { Kind::generates; }
 inline constexpr bool generates<Kind> = Kind::generates;
 
-/// The same index as often as there are dimensions.
+/// The index type, once for each dimension.
 template <std::size_t>
 using IndexOf = std::int64_t;
-/// What a functor is called with: indices, and what it gets for accesses.
+/// Lists what a functor is called with: indices, and what it gets for accesses.
 template <class Space, class Accesses, class Dimensions>
 struct GivenFor;
 template <class Space, class Accesses, std::size_t... d>
@@ -145,7 +148,7 @@ struct GivenFor<Space, Accesses, std::index_sequence<d...>> {
   using type = decltype(all(arguments(std::type_identity<Accesses>())));
 };
 
-/// Does a View of the argument lie so that the last index is the fastest?
+/// True if the last index is the fastest in a View of the argument.
 template <class A>
 inline constexpr bool is_right = false;
 template <class A>
@@ -153,7 +156,7 @@ template <class A>
 inline constexpr bool is_right<A> =
     A::rank() > 1 && std::is_same_v<typename A::array_layout, Kokkos::LayoutRight>;
 
-/// Elements of a View, to find out whether two arguments share some.
+/// The elements of a View, to find out whether two arguments share some.
 class MemoryRange {
  public:
   template <class V>
@@ -167,7 +170,7 @@ class MemoryRange {
   trellis::Impl::Area m_area;
 };
 
-/// The types of a call. `Arguments`: without references.
+/// The types of a call. `Arguments` are without references.
 template <class Worklet, class Policy, class... Arguments>
 struct CallTypes {
   using kind = typename Worklet::kind;
@@ -176,14 +179,14 @@ struct CallTypes {
   using execution = ExecutionOf<typename ExecutionSignatureOf<Worklet, sizeof...(Arguments)>::type>;
   using spaces = SpacesOf<Policy>;
   using all = std::index_sequence_for<Arguments...>;
-  /// Of the parameter, from 0 on.
+  /// The types of the k-th parameter and argument, from 0 on.
   template <std::size_t k>
   using parameter = typename At<k, parameters>::type;
   template <std::size_t k>
   using argument = std::tuple_element_t<k, std::tuple<Arguments...>>;
   template <std::size_t k>
   using bind = BindArgument<parameter<k>, argument<k>>;
-  /// In how many dimensions the items lie.
+  /// The number of dimensions of the items.
   static constexpr int rank = []<std::size_t... k>(std::index_sequence<k...>) {
     int most = 1;
     ((most = rank_of<parameter<k>, argument<k>> > most ? rank_of<parameter<k>, argument<k>> : most),
@@ -209,13 +212,13 @@ struct CallTypes {
   static auto accesses_type(std::index_sequence<k...>)
       -> decltype(std::tuple_cat(std::declval<accesses_of<k>>()...));
   using functor = decltype(functor_type(all()));
-  /// What it is called with.
+  /// Lists what the functor is called with.
   using given_type =
       typename GivenFor<typename spaces::runs_on, decltype(accesses_type(all())),
                         std::make_index_sequence<static_cast<std::size_t>(rank)>>::type;
 };
 
-/// What a scheduler works with. `Arguments` are references.
+/// A scheduler works with this. `Arguments` are references.
 template <class Worklet, class Policy, class... Arguments>
 class ControlBindings {
  public:
@@ -239,18 +242,18 @@ class ControlBindings {
     return std::get<k>(m_arguments);
   }
 
-  /// Which domain a parameter counts for: field maps have but one.
+  /// The domain that a parameter counts for: field maps have only one.
   template <std::size_t k>
   using domain_of =
       std::conditional_t<std::is_same_v<domain, Item>, domain, typename parameter<k>::domain_type>;
 
-  /// How many items of the domain there are, after which all arguments have been looked at. Throws
-  /// `Error` where they disagree.
+  /// Returns how many items the domain has, after a look at all arguments. Throws `Error` if they
+  /// disagree.
   template <class Domain>
   [[nodiscard]] Extents count(Label const& task) const {
     Extents agreed{0, {0, 0, 0}};
     std::size_t from = 0;
-    // What is only written tells last: it may have no items yet.
+    // Outputs are asked last, as they may have no items yet.
     for (bool const outputs : {false, true})
       each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
         if constexpr (counts<k, Domain>()) {
@@ -258,7 +261,7 @@ class ControlBindings {
           if (is_output != outputs) return;
           Extents const own = length<k, Domain>();
           if (own.rank == 0) return;
-          // It is to be allocated, if its number is known here.
+          // An output without items will be allocated if the number is known here.
           if (is_output && own.count() == 0 && (!is_late() || agreed.rank > 0)) return;
           if (agreed.rank == 0) {
             agreed = own;
@@ -273,12 +276,12 @@ class ControlBindings {
     return agreed;
   }
 
-  /// Is the number of items of an argument, other than one that a task allocates for this worklet,
-  /// known only when the worklet's task is launched?
+  /// True if the number of items of an argument is known only when the worklet's task is launched.
+  /// Arguments that a task allocates for this worklet do not count.
   static consteval bool is_late() { return any_is_late(std::index_sequence_for<Arguments...>()); }
 
-  /// Looks at all arguments, and allocates outputs: returns how many items there are, with rank 0
-  /// if that is known later. Throws `Error`, see `invoke`.
+  /// Checks all arguments, and allocates outputs. Returns how many items there are, with rank 0 if
+  /// that is known later. Throws `Error`, see `invoke`.
   Extents prepare(Label const& task, Policy const& policy) const {
     Extents const extents = count<domain>(task);
     if (!is_late() && extents.rank == 0) refuse_uncounted(task, domain::name);
@@ -295,7 +298,8 @@ class ControlBindings {
     return extents;
   }
 
-  /// The number, from 1 on, of the first parameter with this concept and access; 0: there is none.
+  /// Returns the number, from 1 on, of the first parameter with this concept and access; 0 if there
+  /// is none.
   template <class Concept, class Access_>
   static consteval int find() {
     int number = 0;
@@ -306,7 +310,7 @@ class ControlBindings {
     });
     return number;
   }
-  /// How many items of the domain an argument has, as an extent to allocate.
+  /// Returns how many items of the domain an argument has, as an extent to allocate.
   template <std::size_t k, class Domain>
   [[nodiscard]] auto count_of() const {
     if constexpr (Impl::counts_late<parameter<k>, argument<k>, Domain, rank>) {
@@ -316,8 +320,8 @@ class ControlBindings {
       return bind<k>::length(get<k>(), Over<Domain, rank>()).count();
     }
   }
-  /// The number of items for `allocate`, for the base of a task, and what such a task has to wait
-  /// for.
+  /// Returns the number of items for `allocate` and for the base of a task. It includes what such a
+  /// task must wait for.
   [[nodiscard]] auto late_count(Label const& task, Extents const& extents) const {
     if constexpr (!is_late()) {
       return Items{extents.count()};
@@ -340,7 +344,7 @@ class ControlBindings {
       return trellis::Impl::LateCount<Agreed>{std::move(agreed)};
     }
   }
-  /// Outputs that have no extents yet get those that the others tell, as soon as they are known.
+  /// Gives outputs without extents those of the other arguments, as soon as they are known.
   template <class Agreed>
   void follow(Policy const& policy, Agreed const& agreed) const {
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
@@ -374,20 +378,20 @@ class ControlBindings {
     std::apply(submit, of_allocation(policy));
   }
 
-  /// The accesses of all arguments, as a tuple of annotations.
+  /// Returns the accesses of all arguments, as a tuple of annotations.
   [[nodiscard]] auto accesses() const {
     return [&]<std::size_t... k>(std::index_sequence<k...>) {
       return std::tuple_cat(Impl::accesses_of<parameter<k>, argument<k>>(get<k>())...);
     }(std::index_sequence_for<Arguments...>());
   }
 
-  /// Those of one.
+  /// Returns the accesses of one argument.
   template <std::size_t k>
   [[nodiscard]] auto accesses_of() const {
     return Impl::accesses_of<parameter<k>, argument<k>>(get<k>());
   }
 
-  /// The worklet as a functor for items of these extents.
+  /// Returns the worklet as a functor for items of these extents.
   [[nodiscard]] auto functor(Worklet const& worklet, Extents const& extents) const {
     Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> along;
     for (int d = 0; d < rank; ++d) along[static_cast<std::size_t>(d)] = extents.along[d];
@@ -395,7 +399,7 @@ class ControlBindings {
       return Functor{worklet, {bind<k>::exec(get<k>())...}, along};
     }(std::index_sequence_for<Arguments...>());
   }
-  /// The base policy for these items.
+  /// Returns the base policy for these items.
   [[nodiscard]] static auto base(Extents const& extents) {
     if constexpr (rank == 1) {
       return Items{extents.count()};
@@ -411,8 +415,8 @@ class ControlBindings {
     }
   }
 
-  /// Submits the task that runs the worklet for all items, and before it those that make room for
-  /// what it gives.
+  /// Submits the task that runs the worklet for all items, and before it the tasks that make room
+  /// for its outputs.
   Future<void> submit(Label&& label, Policy const& policy, Worklet const& worklet,
                       Extents const& extents) const {
     auto const send = [&](auto const& range, auto&& by) {
@@ -446,7 +450,7 @@ class ControlBindings {
       (f(std::integral_constant<std::size_t, k>()), ...);
     }(std::index_sequence_for<Arguments...>());
   }
-  /// Has it items of several domains? Cells have points, and keys have items.
+  /// True if it has items of several domains: cells have points, and keys have items.
   template <std::size_t k>
   static consteval bool counts_several() {
     using P = parameter<k>;
@@ -454,7 +458,7 @@ class ControlBindings {
            (std::is_same_v<typename P::concept_type, Topology> ||
             std::is_same_v<typename P::concept_type, Keys>);
   }
-  /// Does the argument count items of this domain?
+  /// True if the argument counts items of this domain.
   template <std::size_t k, class Domain>
   static consteval bool counts() {
     using P = parameter<k>;
@@ -479,7 +483,7 @@ class ControlBindings {
     using A = argument<k>;
     return Impl::counts_late<P, A, typename P::domain_type, rank>;
   }
-  /// Does a task of its own make room in it?
+  /// True if a task of its own makes room in it.
   template <std::size_t k>
   static consteval bool is_allocated_late() {
     return is_allocated_by_task<parameter<k>, argument<k>>;
@@ -521,12 +525,12 @@ class ControlBindings {
         agreed.counts.push_back({name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}, {}});
     }
   }
-  /// What a task that makes room reads, and the tasks that the call comes after: when one of them
-  /// fails the arrays stay as they are.
+  /// Returns what a task that makes room reads, and the tasks that the call comes after: when one
+  /// of them fails, the arrays stay as they are.
   [[nodiscard]] auto of_allocation(Policy const& policy) const {
     return std::tuple_cat(late_shapes(), tasks_before(policy.annotations()));
   }
-  /// What a task reads that needs the late numbers alone.
+  /// Returns what a task reads that needs only the late numbers.
   [[nodiscard]] auto late_shapes() const {
     return [&]<std::size_t... k>(std::index_sequence<k...>) {
       return std::tuple_cat(late_shape<k>()...);
@@ -552,14 +556,14 @@ class ControlBindings {
     else
       return std::tuple<>();
   }
-  /// Of the points of cells: the task reads the cells, which does not order it with who makes room
-  /// for the points, and yet it asks how many these are.
+  /// Returns what the task reads to know how many points the cells have. Reading the cells does not
+  /// order it with the task that makes room for the points.
   [[nodiscard]] auto point_shapes() const {
     return [&]<std::size_t... k>(std::index_sequence<k...>) {
       return std::tuple_cat(domain_shape<k, Point>()...);
     }(std::index_sequence_for<Arguments...>());
   }
-  /// The argument whose number of items is known.
+  /// Returns the name of the first argument whose number of items is known.
   [[nodiscard]] std::string known_name() const {
     std::string text = "the others";
     bool found = false;
@@ -572,7 +576,7 @@ class ControlBindings {
     });
     return text;
   }
-  /// The first parameter that counts for this domain.
+  /// Returns the first parameter that counts for this domain.
   template <class Domain>
   static consteval std::size_t first_of() {
     std::size_t first = size;
@@ -595,8 +599,7 @@ class ControlBindings {
           bind<k>::prepare(get<k>(), Own(), extents, "output " + std::to_string(k + 1));
         }
       }
-      // A constant, a temporary and unmanaged memory cannot be allocated, nor vectors of any
-      // length.
+      // Constants, temporaries, unmanaged memory and vectors of any length cannot be allocated.
       if constexpr (counts<k, Domain>() &&
                     std::is_same_v<typename parameter<k>::access_type, Out>) {
         Extents const own = length<k, Domain>();
@@ -606,12 +609,14 @@ class ControlBindings {
     });
   }
 
-  /// What is written, and the others, which may be the same, or may not touch it.
+  /// Checks each written argument against the others, which must be the same memory, or must not
+  /// share any with it.
   void check_memory(Label const& task) const {
     each([&]<std::size_t w>(std::integral_constant<std::size_t, w>) {
       if constexpr (parameter<w>::writes && has_identity<w>())
         each([&]<std::size_t r>(std::integral_constant<std::size_t, r>) {
-          // One that is overwritten is allocated before, so that not even its own item is there.
+          // An array that is overwritten is allocated before, so not even its own item is
+          // available.
           if constexpr (r != w && has_identity<r>() && !shares<r, w>())
             if (bind<w>::identity(get<w>()) == bind<r>::identity(get<r>()) &&
                 (is_gathered<r, w>() || parameter<r>::writes || is_allocated_late<w>()))
@@ -630,12 +635,12 @@ class ControlBindings {
         });
     });
   }
-  /// Both add (multiply) atomically.
+  /// True if both add (multiply) atomically.
   template <std::size_t r, std::size_t w>
   static consteval bool shares() {
     return parameter<r>::is_atomic && parameter<r>::mode == parameter<w>::mode;
   }
-  /// Does one item touch there what belongs to others?
+  /// True if the call for one item touches memory of other items there.
   template <std::size_t r, std::size_t w>
   static consteval bool is_gathered() {
     using R = parameter<r>;

@@ -25,18 +25,18 @@
 #include <type_traits>
 #include <utility>
 
-/// New items out of old ones: count, scan, allocate, generate, each a task.
+/// This header makes new items from old ones by tasks that count, scan, allocate and generate.
 ///
-/// The scan lists the items of which any come (`active`), and where theirs begin among the new ones
-/// (`first`). So the task that generates has as many indices as there are such items, and looks for
-/// nothing; the arrays are as long as there are items, but memory that is never touched costs
-/// nothing on a host.
+/// The scan lists the items that generate any (`active`), and where their new items begin
+/// (`first`). So the task that generates has one index for each such item, and does not search. The
+/// arrays are as long as the number of items, but memory that is never touched costs nothing on a
+/// host.
 namespace trellis::worklets::Impl {
 
-/// What the scan adds up.
+/// The sums of the scan.
 struct Totals {
-  std::int64_t active = 0;  ///< items of which any come
-  std::int64_t made = 0;    ///< new items; less than 0: some count is negative
+  std::int64_t active = 0;  ///< items that generate any
+  std::int64_t made = 0;    ///< new items; negative if some count is
   KOKKOS_FUNCTION Totals& operator+=(Totals const& other) {
     active += other.active;
     made = made < 0 || other.made < 0 ? -1 : made + other.made;
@@ -69,7 +69,7 @@ struct ScanCounts {
                                   Active const& first, Totals& sum, bool is_final) const {
     add(i, make_exec(counts, view), active, first, sum, is_final);
   }
-  /// The same number for all.
+  /// Is called if all items have the same count.
   template <class Active>
   KOKKOS_FUNCTION void operator()(std::int64_t i, Active const& active, Active const& first,
                                   Totals& sum, bool is_final) const {
@@ -90,7 +90,8 @@ struct ScanCounts {
   }
 };
 
-/// The worklet's functor, for one item of which others come. `counts`: the number of the parameter.
+/// Calls the worklet's functor for the new items of one item. `counts` is the number of the
+/// parameter.
 template <class Functor, int rank, std::size_t counts>
 struct GenerateFrom {
   Functor functor;
@@ -122,14 +123,14 @@ struct CountsIn<TypeList<P...>> {
   }();
 };
 
-/// What holds for each of the tasks that a call submits: where they run, and after what.
+/// True for an annotation of each task that a call submits: where they run, and after what.
 template <class A>
 inline constexpr bool is_shared =
     std::is_same_v<A, priority> || std::is_same_v<A, device> || std::is_same_v<A, threads> ||
     NamesTasksBefore<A>::value || requires { typename A::execution_space; };
 template <class A>
 struct IsShared : std::bool_constant<is_shared<A>> {};
-/// Submits the task `pattern(label, policy, functor)` with what all share, and more annotations.
+/// Submits the task `pattern(label, policy, functor)` with the shared annotations, and more.
 template <class Pattern, class Policy, class Range, class Functor, class... More>
 auto submit_as(Pattern const& pattern, Label&& label, Policy const& policy, Range const& range,
                Functor&& functor, More const&... more) {
@@ -160,14 +161,14 @@ struct Generation {
                         trellis::Impl::FutureDoor::result(totals),
                         which}};
   }
-  /// How many new items there are, once they are there.
+  /// Returns the number of new items; the future is ready when they exist.
   [[nodiscard]] Future<std::int64_t> count() const {
     return host_task(step_of(label, "number"), ResourcePolicy(target, value(totals), after(made)),
                      [](Totals const& all) { return all.made; });
   }
 };
 
-/// Submits them; outputs of the signature get room for the new items.
+/// Submits the tasks. Outputs of the signature get room for the new items.
 template <class Policy, class Worklet, class Bindings>
 Generation generate(Label const& label, Policy const& policy, Worklet const& worklet,
                     Bindings& bindings) {

@@ -15,15 +15,16 @@
 #include <cstdint>
 #include <type_traits>
 
-/// The base of a worklet's task: as a whole number, but with indices of 64 bits on every space, and
-/// without the instance that a RangePolicy would have, whose count all submitting threads share.
+/// The base of a worklet's task. It is like a whole number, but has 64-bit indices on every space.
+/// Unlike a RangePolicy it has no instance, whose reference count all submitting threads would
+/// share.
 namespace trellis {
 
 namespace worklets::Impl {
 struct Items {
   std::int64_t n;
 };
-/// Numbers of items that are known when a task is launched derive from it, see LateCount.
+/// The base class of numbers of items that are known when a task is launched, see LateCount.
 struct ItemCount {
   static constexpr bool ends_without_user = true;
 };

@@ -17,13 +17,13 @@
 #include <tuple>
 #include <utility>
 
-/// Points between the same two points become one. A sort by counting, as the smaller of the two is
-/// one of the old points: how many there are for each (`begin`), where theirs begin, and then each
-/// old point sorts its own few by the larger one. So all of it runs in parallel, and its result
-/// does not depend on the order in which that happens.
+/// This header merges points between the same two points. It is a counting sort, as the smaller of
+/// the two is one of the old points. Tasks count the new points of each old point (`begin`), and
+/// compute where these begin. Then each old point sorts its own few by the larger one. So all of it
+/// runs in parallel, and the result does not depend on the order of execution.
 namespace trellis::worklets::Impl {
 
-/// A point of a new cell at its smaller old point. `made`: its number among all points of new
+/// A point of a new cell at its smaller old point. `made` is its number among all points of new
 /// cells.
 struct PointAt {
   std::int64_t second;
@@ -46,7 +46,7 @@ struct CountPoints {
       begin(raw(cell, k).in_order().first) += 1;
   }
 };
-/// Turns numbers into where they begin.
+/// Turns the numbers of points into their begins.
 struct ScanBegins {
   using value_type = std::int64_t;
   template <class Begin>
@@ -57,7 +57,7 @@ struct ScanBegins {
     sum += count;
   }
 };
-/// Afterwards `begin(i)` is where those of the next point begin.
+/// Lists the points. Afterwards `begin(i)` is the begin of the next point.
 struct ListPoints {
   template <class Raw, class Begin, class Listed>
   KOKKOS_FUNCTION void operator()(std::int64_t cell, Raw const& raw, Begin const& begin,
@@ -69,7 +69,7 @@ struct ListPoints {
     }
   }
 };
-/// Heap sort, as any number may lie at one point.
+/// Sorts by heap sort, as any number of points may lie at one old point.
 template <class Listed>
 KOKKOS_INLINE_FUNCTION void sort_listed(Listed const& listed, std::int64_t begin,
                                         std::int64_t end) {
@@ -107,7 +107,8 @@ struct SortPoints {
     sort_listed(listed, i > 0 ? begin(i - 1) : 0, begin(i));
   }
 };
-/// Numbers the different points. `owner`: of each, one of the points of new cells that it is.
+/// Numbers the different points. `owner` has, for each of them, one of the equal points of new
+/// cells.
 struct NumberPoints {
   using value_type = std::int64_t;
   template <class Begin, class Listed, class Owner, class Connectivity>
@@ -135,7 +136,7 @@ struct TakePoints {
   }
 };
 
-/// Another number, a fixed number of times.
+/// A multiple of another number.
 template <class Source>
 struct TimesCount : ItemCount {
   Source source;
@@ -144,7 +145,7 @@ struct TimesCount : ItemCount {
   [[nodiscard]] auto annotations() const { return source.annotations(); }
 };
 
-/// Submits the tasks. `n`: how many old points there are, an extent or a count that comes late.
+/// Submits the tasks. `n` is the number of old points: an extent, or a count that is known later.
 template <class Policy, class Cells, class N>
 Future<void> merge_points(Label const& label, Policy const& policy, Cells const& cells, N const& n,
                           Generation const& generation) {

@@ -13,12 +13,12 @@
 #include <type_traits>
 #include <utility>
 
-/// What must hold for a call of a worklet to compile, each with its sentence. A check names the
-/// class that says what is wrong, and `invoke` asks that class, so that the compiler has few lines
-/// to say how it came there.
+/// This header has the requirements for a call of a worklet, each with an error sentence. A check
+/// names the class that reports the mistake, and `invoke` uses that class directly, so that the
+/// compiler's message has few lines of context.
 namespace trellis::worklets::Impl {
 
-/// Nothing is wrong.
+/// The call has no mistake.
 struct CallFits {
   static constexpr bool holds() { return true; }
 };
@@ -172,7 +172,7 @@ struct MustReturnAValue {
   }
 };
 
-/// The types with which the call operator is looked at.
+/// Checks the call operator with the types that it gets.
 template <class Worklet, int result, class Bindings, class Item, class... Words>
 struct CallOf {
   template <class Word>
@@ -181,7 +181,7 @@ struct CallOf {
   using Value = std::remove_cvref_t<typename T<Word>::Held>;
   static constexpr bool is_callable =
       std::is_invocable_v<Worklet const&, typename T<Words>::Passed...>;
-  /// Could what is given by this word alone also be a temporary?
+  /// True if the call operator takes a temporary for the output of this word.
   template <class Which>
   static constexpr bool takes_temporary =
       !T<Which>::loads &&
@@ -189,7 +189,7 @@ struct CallOf {
                           std::conditional_t<std::is_same_v<Words, Which>,
                                              std::remove_reference_t<typename T<Words>::Passed>&&,
                                              typename T<Words>::Passed>...>;
-  /// If what is given could also be a temporary, it is taken by value or as const.
+  /// True if the call operator takes an output by value or as const, as then it takes a temporary.
   static constexpr bool reads_what_it_gives = [] {
     if constexpr (is_callable && (T<Words>::saves || ...))
       return (... || (T<Words>::saves && takes_temporary<Words>));

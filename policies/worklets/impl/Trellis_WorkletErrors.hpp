@@ -7,7 +7,7 @@
 
 #include <string>
 
-/// What is said of arguments that do not go together.
+/// This header has the errors for arguments that do not fit together.
 namespace trellis::worklets::Impl {
 
 [[nodiscard]] std::string text_of(Extents const& extents);
@@ -17,7 +17,7 @@ namespace trellis::worklets::Impl {
 [[noreturn]] void refuse_uncounted(Label const& task, char const* domain);
 [[noreturn]] void refuse_allocation(Label const& task, char const* domain,
                                     std::string const& output, Extents const& extents);
-/// `is_gathered`: it is read, or added to, at the points of other cells.
+/// `is_gathered`: the memory is read, or added to, at the points of other cells.
 [[noreturn]] void refuse_memory(Label const& task, std::string const& read,
                                 std::string const& written, bool is_gathered);
 

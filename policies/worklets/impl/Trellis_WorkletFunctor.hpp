@@ -14,12 +14,12 @@
 #include <type_traits>
 #include <utility>
 
-/// A worklet as a functor. For an item it makes the execution arguments, loads what the worklet
-/// takes, calls it, and saves what it gives. Everything is a local of the call, as the functor is
-/// shared between threads.
+/// This header makes a worklet a functor. For an item the functor makes the execution arguments,
+/// loads what the worklet takes, calls it, and saves its outputs. All of this is local to the call,
+/// as threads share the functor.
 namespace trellis::worklets::Impl {
 
-/// How many Views an argument has, and where they begin among all.
+/// Says how many Views an argument has, and where they begin among all.
 template <std::size_t p, class Counts>
 struct ViewsAt;
 template <std::size_t p, std::size_t first, std::size_t... rest>
@@ -42,7 +42,8 @@ constexpr std::size_t sum_of(std::index_sequence<counts...>) {
   return (counts + ... + 0);
 }
 
-/// The execution argument: what the maker makes of the argument's Views, or the maker itself.
+/// Returns the execution argument: what the maker makes from the argument's Views, or the maker
+/// itself.
 template <class Maker, class... Views>
 KOKKOS_INLINE_FUNCTION auto make_exec(Maker const& maker, Views const&... views) {
   if constexpr (std::is_invocable_v<Maker const&, Views const&...>)
@@ -51,7 +52,7 @@ KOKKOS_INLINE_FUNCTION auto make_exec(Maker const& maker, Views const&... views)
     return maker;
 }
 
-/// How a worklet takes a word of its execution signature.
+/// Says how a worklet takes a word of its execution signature.
 template <class Word, class Bindings, class Item, int result>
 struct Taken {
   using Bind = BindExecution<Word, Bindings>;
@@ -59,7 +60,7 @@ struct Taken {
       requires(Bindings const& bindings, Item const& item) { Bind::load(bindings, item); };
   static constexpr bool starts =
       requires(Bindings const& bindings, Item const& item) { Bind::start(bindings, item); };
-  /// What goes to the value of the call is not given in a second way.
+  /// True if the value of the call goes to this parameter. Then it is not saved in a second way.
   static constexpr bool is_result = number_of<Word> == result && result > 0;
   static KOKKOS_FUNCTION decltype(auto) get(Bindings const& bindings, Item const& item) {
     if constexpr (loads)
@@ -72,7 +73,7 @@ struct Taken {
                                                        std::remove_cvref_t<Got> const& value) {
     Bind::save(bindings, item, value);
   };
-  /// What is kept of it during the call, and what the worklet gets.
+  /// The type that is kept during the call, and the type that the worklet gets.
   using Held = std::conditional_t<saves, std::remove_cvref_t<Got>, Got>;
   using Passed =
       std::conditional_t<saves, std::remove_cvref_t<Got>&, std::remove_reference_t<Got> const&>;
@@ -103,8 +104,8 @@ KOKKOS_INLINE_FUNCTION void run_item(Worklet const& worklet, Bindings const& bin
   }(all);
 }
 
-/// `rank`: of the grid, 1: a list. `ViewCounts`: a `std::index_sequence`, how many Views there are
-/// for each argument. `Makers`: of the execution arguments.
+/// The functor. `rank` is that of the grid; 1 means a list. `ViewCounts`, a `std::index_sequence`,
+/// says how many Views each argument has. `Makers` make the execution arguments.
 template <class Kind, class Worklet_, class Parameters, class Execution, int rank, class ViewCounts,
           class... Makers>
 struct WorkletFunctor {
@@ -116,8 +117,7 @@ struct WorkletFunctor {
   static constexpr std::size_t views = sum_of(ViewCounts());
   static constexpr std::size_t least = static_cast<std::size_t>(rank) + views;
 
-  /// With the item's indices and then the Views; what comes behind them are those of the user's
-  /// annotations.
+  /// Is called with the item's indices and then the Views; those of the user's annotations follow.
   template <class... All>
     requires(sizeof...(All) >= least)
   KOKKOS_FUNCTION void operator()(All const&... all) const {
@@ -126,7 +126,7 @@ struct WorkletFunctor {
       run<static_cast<std::size_t>(rank)>(make_item<rank>(extents, std::get<d>(given)...), given);
     }(std::make_index_sequence<static_cast<std::size_t>(rank)>());
   }
-  /// For one item. The Views begin in `given` behind `lead` others.
+  /// Runs the worklet for one item. The Views begin in `given` after `lead` others.
   template <std::size_t lead, class Item, class Given>
   KOKKOS_FUNCTION void run(Item const& item, Given const& given) const {
     auto const bindings = bind<lead>(given, std::make_index_sequence<arguments>());
@@ -147,7 +147,7 @@ struct WorkletFunctor {
   }
 };
 
-/// A functor for the items of a grid, as a list.
+/// A functor that takes the items of a grid as a list.
 template <class Functor, int rank>
 struct ByNumber {
   Functor functor;

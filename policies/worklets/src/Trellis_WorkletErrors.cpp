@@ -71,7 +71,7 @@ std::int64_t AgreedCount::resolve() const {
       if (before.domain != own.domain) continue;
       Extents const m = before.late ? Extents::of(before.late()) : before.known;
       if (!m.agrees_with(n)) refuse_extents(task, own.domain, before.name, m, own.name, n);
-      break;  // those between agree with it
+      break;  // the ones between agree with it
     }
     if (own.domain == domain) result = n.count();
   }

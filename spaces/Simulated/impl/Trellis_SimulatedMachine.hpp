@@ -20,8 +20,7 @@
 #include <thread>
 #include <vector>
 
-/// The implementation of simulated devices. One lock, the machine's, guards all of it except the
-/// memory.
+/// The implementation of simulated devices. The machine's lock guards all of it except the memory.
 namespace trellis::Impl {
 
 struct SimulatedQueue;
@@ -34,18 +33,19 @@ struct SimulatedEvent {
   bool timed = false;
   bool passed = false;
   bool lost = false;     ///< will never pass: its device has failed
-  bool skipped = false;  ///< virtual time: behind work that has thrown
-  bool asked = false;    ///< and had not passed
+  bool skipped = false;  ///< virtual time: it comes after work that has thrown
+  bool asked = false;    ///< a query found that it had not passed
   std::int64_t time = -1;
   std::vector<SimulatedQueuePtr> waiters;
-  std::weak_ptr<SimulatedQueue> queue{};  ///< that it was recorded on
-  // Recorded in a capture: where in the graph it is.
+  std::weak_ptr<SimulatedQueue> queue{};  ///< the queue that it was recorded on
+  // Tells where in the graph it is, if it was recorded in a capture.
   std::shared_ptr<SimulatedCapture> capture;
   std::vector<int> frontier;
 };
 using SimulatedEventPtr = std::shared_ptr<SimulatedEvent>;
 
-/// What several pieces of work share: the device's room for kernels, one way of its link.
+/// A resource that pieces of work share: the device's room for kernels, or one direction of its
+/// link.
 struct SimulatedResource {
   int limit = 0;  ///< 0: none
   int taken = 0;
@@ -67,21 +67,21 @@ struct SimulatedOperation {
   std::int64_t available = 0;  ///< not before this time
   std::shared_ptr<SimulatedTask const> task = {};
   SimulatedEventPtr event = {};
-  std::size_t record = no_record;  ///< in the device's log
+  std::size_t record = no_record;  ///< its index in the device's log
   std::uint64_t log_era = 0;
-  bool has_room = false;  ///< in the resource
-  bool waits = false;     ///< for an event or a resource, and will be woken
+  bool has_room = false;  ///< it has got room in the resource
+  bool waits = false;     ///< it waits for an event or a resource, and will be woken
   bool started = false;
-  bool marks_begin = true;  ///< in its record
+  bool marks_begin = true;  ///< it sets the begin of its record
   bool marks_end = true;
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  std::string failure = {};  ///< what it threw
+  std::string failure = {};  ///< text of what it threw
   static constexpr std::size_t no_record = static_cast<std::size_t>(-1);
 };
 
-/// A sequence of operations that run one after the other: a stream, or a branch of a graph that was
-/// launched on one.
+/// Operations that run one after the other: a stream, or a branch of a graph that was launched on a
+/// stream.
 struct SimulatedQueue : std::enable_shared_from_this<SimulatedQueue> {
   std::shared_ptr<SimulatedDeviceState> device;
   int stream = -1;
@@ -91,20 +91,19 @@ struct SimulatedQueue : std::enable_shared_from_this<SimulatedQueue> {
   std::vector<SimulatedQueuePtr> branches;
   std::shared_ptr<SimulatedCapture> capture;
   std::vector<int> frontier;  ///< what the next node of the capture comes after
-  // Real time:
+  // The members below are for real time.
   std::condition_variable changed;
   std::thread thread;
   bool stop = false;
-  bool works =
-      false;  ///< its thread is in a piece of work, which the device's failure does not end
-  /// The same of a graph that it has launched.
+  bool works = false;  ///< its thread does a piece of work, which the device's failure does not end
+  /// True if a thread of it, or of a graph that it has launched, does a piece of work.
   [[nodiscard]] bool is_at_work() const {
     return works || std::any_of(branches.begin(), branches.end(),
                                 [](SimulatedQueuePtr const& branch) { return branch->works; });
   }
 };
 
-/// An instance, as the engine sees it. The last copy closes the stream.
+/// An instance as the engine sees it. The last copy closes the stream.
 struct SimulatedStream {
   struct Owner {
     explicit Owner(SimulatedQueuePtr queue_) : queue(std::move(queue_)) {}
@@ -126,21 +125,21 @@ struct SimulatedCapture {
   SimulatedQueue* origin = nullptr;
   std::vector<SimulatedNode> nodes;
   std::vector<SimulatedQueuePtr> members;
-  std::string invalid;  ///< empty: it is not
+  std::string invalid;  ///< why it is invalid; empty: it is valid
   bool over = false;
 };
 
 struct SimulatedGraph {
   int number = -1;
   std::shared_ptr<std::vector<SimulatedNode> const> nodes;
-  std::vector<int> ends;  ///< nodes that nothing in it comes after
-  /// Of each branch; the first one is the stream that the graph is launched on.
+  std::vector<int> ends;  ///< nodes that no other node comes after
+  /// The device of each branch. The first branch is the stream that the graph is launched on.
   std::vector<std::shared_ptr<SimulatedDeviceState>> devices;
   SimulatedEventPtr last_launch;
 };
 
-/// A device's memory: one range of addresses, and which parts of it are allocated. Has its own
-/// lock.
+/// A device's memory: one range of addresses, and the parts of it that are allocated. It has its
+/// own lock.
 class SimulatedMemory {
  public:
   SimulatedMemory(SimulatedMachine& machine, std::string name, std::size_t capacity);
@@ -185,11 +184,11 @@ class SimulatedDeviceState : public std::enable_shared_from_this<SimulatedDevice
   std::int64_t running_since = 0;
   std::int64_t busy = 0;
 
-  // The log, with a lock of its own: memory is given back anywhere.
+  // The log has a lock of its own, as memory is given back anywhere.
   mutable std::mutex log_lock;
   std::vector<SimulatedRecord> log;
   std::uint64_t log_era = 0;
-  /// For work that is enqueued, stores the record's place in the operation.
+  /// Adds a record to the log, and stores its index in the operation that is enqueued, if any.
   void write(SimulatedRecord&& record, SimulatedOperation* operation = nullptr);
   void mark(SimulatedOperation const& operation, std::int64_t begin, std::int64_t end);
 
@@ -204,32 +203,32 @@ class SimulatedMachine {
   explicit SimulatedMachine(bool virtual_time) : m_virtual(virtual_time) {}
 
   [[nodiscard]] bool is_virtual() const { return m_virtual; }
-  /// All functions below require this lock unless they say otherwise. Throws when this thread is
-  /// doing work of a device.
+  /// Takes the lock, which all functions below require unless they say otherwise. Throws when this
+  /// thread is doing work of a device.
   [[nodiscard]] Lock lock();
   [[nodiscard]] std::int64_t now() const;
-  /// The host works for this long; in real time without the lock.
+  /// Lets the host work for this long; in real time without the lock.
   void spend(Lock& lock, std::int64_t nanoseconds);
   void sleep_until(std::int64_t time) const;
-  /// Virtual time: performs what the devices do up to now.
+  /// In virtual time: performs what the devices do up to now.
   void catch_up();
   void host_is_idle();
   void ask(SimulatedEvent& event);
   void forget(SimulatedEvent& event);
-  /// The host waits until the event has passed, or never will.
+  /// Waits until the event has passed or never will.
   void wait_for(Lock& lock, SimulatedEvent& event);
   void finish(Lock& lock);
 
-  /// Puts the operation into the queue; in virtual time does the work at once.
+  /// Puts the operation into the queue. In virtual time it does the work at once.
   void enqueue(SimulatedQueuePtr const& queue, SimulatedOperation&& operation);
   void fail(SimulatedDeviceState& device, std::string const& text);
-  /// Drops everything of a device that is not running.
+  /// Drops all operations of a device that are not running.
   void drop(SimulatedDeviceState& device);
   void open_queue(SimulatedQueuePtr const& queue);
   /// Ends the queue's thread when everything in it is done. Requires that the lock is not held.
   void close_queue(SimulatedQueue& queue) noexcept;
 
-  /// Memory: with their own lock.
+  /// These functions are about memory and have their own lock.
   void add(SimulatedMemory& memory);
   void remove(SimulatedMemory& memory) noexcept;
   void open_memory() noexcept;
@@ -251,8 +250,8 @@ class SimulatedMachine {
     }
   };
 
-  /// Processes the queue from its front, as far as possible by time `now`. True: work has been
-  /// started, and is at the front.
+  /// Processes the queue from its front, as far as possible by time `now`. Returns true if work has
+  /// been started; it is then at the front.
   bool advance(SimulatedQueuePtr const& queue, std::int64_t now);
   bool take(SimulatedResource& resource, SimulatedQueuePtr const& queue,
             SimulatedOperation& operation);
@@ -261,12 +260,12 @@ class SimulatedMachine {
   void complete(SimulatedQueue& queue, std::int64_t now);
   /// Makes the queue look at its front again.
   void wake(SimulatedQueuePtr const& queue, std::int64_t time);
-  /// Virtual time: one step, if there is one up to `limit`.
+  /// In virtual time: does one step, if there is one up to `limit`.
   bool step(std::int64_t limit);
   static void do_now(SimulatedQueue& queue, SimulatedOperation& operation);
   void lose(SimulatedEvent& event);
   void pop(SimulatedQueue& queue);
-  /// Real time: what a queue's thread does.
+  /// Runs a queue's thread in real time.
   void serve(SimulatedQueue& queue);
 
   std::mutex m_mutex;
