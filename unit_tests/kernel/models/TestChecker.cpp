@@ -24,6 +24,11 @@
 #include <utility>
 
 namespace trellis::model {
+
+/// Other source files might use it, so the compiler does not leave it out.
+extern int static_value;
+int static_value = 0;
+
 namespace {
 
 using Outcomes = std::set<std::uint64_t>;
@@ -799,11 +804,10 @@ TEST(ModelChecker, UsesOfFramesAfterTheirEndAreFound) {
 }
 
 TEST(ModelChecker, RacesAndUsesOfStaticsAreFound) {
-  static int value = 0;
   auto const plain = [] {
-    value = 0;
-    std::thread other([&] { value = 1; });
-    require(value != 7, "the value is read");
+    static_value = 0;
+    std::thread other([] { static_value = 1; });
+    require(static_value != 7, "the value is read");
     other.join();
   };
   EXPECT_THAT(explore(plain).failure, testing::HasSubstr("a data race"));
@@ -892,13 +896,13 @@ void look_and_give_up() {
   int looks = 0;
   while (v.x.load(acquire) == 0 && ++looks < rounds) std::this_thread::yield();
   other.join();
-  tell({looks == rounds ? 1 : 0, looks > 1 ? 1 : 0});
+  outcome(looks == rounds ? 1 : 0);
 }
 
 TEST(ModelChecker, ALoopThatGivesUpFindsSomethingOrGivesUp) {
-  EXPECT_EQ(outcomes(look_and_give_up<true, 9>), (Outcomes{0, 11}));
-  EXPECT_EQ(outcomes(look_and_give_up<true, 500>), (Outcomes{0, 11}));
-  EXPECT_EQ(outcomes(look_and_give_up<false, 9>), (Outcomes{11}));
+  EXPECT_EQ(outcomes(look_and_give_up<true, 9>), (Outcomes{0, 1}));
+  EXPECT_EQ(outcomes(look_and_give_up<true, 500>), (Outcomes{0, 1}));
+  EXPECT_EQ(outcomes(look_and_give_up<false, 9>), (Outcomes{1}));
   EXPECT_TRUE(explore(look_and_give_up<true, 9>).gives_up);
   // It is no deadlock before that, and what is wrong behind it is found.
   auto const gives_up = [](int rounds) {
@@ -933,8 +937,10 @@ TEST(ModelChecker, WhatASearchHasNotSeenIsReported) {
   EXPECT_NE(explore(program, {.steps = 1'000'000}).failure, "");
   auto const endless = [] {
     Variables v;
+    std::thread other([&] { v.y.store(1, relaxed); });
     while (v.x.load(relaxed) == 0) {
     }
+    other.join();
   };
   EXPECT_THAT(explore(endless).failure, testing::HasSubstr("does not end"));
 }
