@@ -92,8 +92,8 @@ class Kernel {
   }
   /// Requires a handle from `resolve`. A recorded task is done while no replay of its plan is under
   /// way. Its plan may be dropped meanwhile. What was read belongs to the plan if the task is still
-  /// the same afterwards, as `live_id` has each value once. Else the thread happens after the end of
-  /// the plan, as all stores to `plan_owner` and `unfinished` release.
+  /// the same afterwards, as `live_id` has each value once. Else the thread happens after the end
+  /// of the plan, as all stores to `plan_owner` and `unfinished` release.
   [[nodiscard]] static bool is_done(TaskHandle const& handle) {
     Task const& task = *handle.task;
     if (task.live_id.load(std::memory_order_acquire) != handle.id) return true;

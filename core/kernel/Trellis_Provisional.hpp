@@ -11,8 +11,9 @@
 namespace trellis::Impl {
 
 /// Provisional handles: those of tasks that an iteration has collected, see Pass. Such a task has
-/// no id before it is admitted. Its handle carries a provisional id, which is no task's id. A thread
-/// that has the handle resolves it, and goes on with the id that the task got when it was admitted.
+/// no id before it is admitted. Its handle carries a provisional id, which is no task's id. A
+/// thread that has the handle resolves it, and goes on with the id that the task got when it was
+/// admitted.
 ///
 /// Memory order: three things are stored in this order, each with release order. They are the
 /// provisional id before `live_id`, the id before `live_id` again, and the provisional id of the

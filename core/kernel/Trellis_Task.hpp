@@ -104,8 +104,9 @@ struct TaskExtras : NewFromReserve {
 /// happens after every predecessor and after the submission. While it is not 0 the task cannot
 /// start. Meanwhile another edge may be added under the lock of its region by adding 1. The count
 /// must be known not to reach 0 until then, or a compare-and-swap that never starts from 0 adds it.
-/// All stores release. A thread that asks for a recorded task may read the count of its plan's owner
-/// when that cell has been given on, see Kernel::is_done. It then happens after the end of the plan.
+/// All stores release. A thread that asks for a recorded task may read the count of its plan's
+/// owner when that cell has been given on, see Kernel::is_done. It then happens after the end of
+/// the plan.
 struct alignas(64) Task {
   Task();
   ~Task();

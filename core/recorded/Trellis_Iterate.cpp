@@ -362,8 +362,8 @@ void Passes::admit_all() {
   admit([](Pass const&) { return true; });
 }
 
-/// A thread that finds that no pass collects happens after the tasks have got their ids: the counter
-/// is taken down with release order after that.
+/// A thread that finds that no pass collects happens after the tasks have got their ids: the
+/// counter is taken down with release order after that.
 TaskHandle Passes::resolve(TaskHandle const& handle) {
   if ((handle.id & PlanNode::recorded) != 0) {
     if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_kernel.is_done(handle))

@@ -54,9 +54,9 @@ Report explore(std::function<void()> const& program, Bounds const& bounds = {});
 void require(bool holds, std::string_view what);
 /// By a program: what this execution has come to.
 void outcome(std::uint64_t value);
-/// The time in which there is an object in this memory: while there is a Lifetime. The checker knows
-/// it of what is on the heap, and of the frame of a function. Static objects, and those of a scope
-/// within a function, need one.
+/// The time in which there is an object in this memory: while there is a Lifetime. The checker
+/// knows it of what is on the heap, and of the frame of a function. Static objects, and those of a
+/// scope within a function, need one.
 class Lifetime {
  public:
   Lifetime(void const volatile* object, std::size_t size);

@@ -846,8 +846,8 @@ void Search::look_again_at(Thread& owner, void const* address) {
   owner.seen_by_others.push_back(byte);
 }
 
-/// The calling thread leaves a function, so all frames below this address have ended (null: all that
-/// it had). What others have done there comes before that.
+/// The calling thread leaves a function, so all frames below this address have ended (null: all
+/// that it had). What others have done there comes before that.
 void Search::frame_ends(char const* low, void const* place) {
   Inside const inside(*this);
   Thread& here = *m_current;

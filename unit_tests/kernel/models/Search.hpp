@@ -98,11 +98,11 @@ struct Step {
 ///
 /// LOOPS THAT WAIT. A thread that has gone twice round a loop of loads, in which it yields, and has
 /// seen the same stores, has looked in vain. It goes round `most_rounds` times more at once, with
-/// the same stores, which are no steps. If it is in the loop then, it ends there. What it would find
-/// in a later round it finds in the second round of another execution. If there is nothing that it
-/// could find, and no thread goes on, that is a deadlock. If it has left the loop, as it counts its
-/// rounds, it goes on. So a thread that gives up is seen to find something in its first rounds, and
-/// to give up. It is not seen to find something in between.
+/// the same stores, which are no steps. If it is in the loop then, it ends there. What it would
+/// find in a later round it finds in the second round of another execution. If there is nothing
+/// that it could find, and no thread goes on, that is a deadlock. If it has left the loop, as it
+/// counts its rounds, it goes on. So a thread that gives up is seen to find something in its first
+/// rounds, and to give up. It is not seen to find something in between.
 ///
 /// BOUNDS. Where the number of preemptions is bounded, decisions that would be one too many are
 /// left out. An execution may have an equal one with fewer of them that has been left out as well.

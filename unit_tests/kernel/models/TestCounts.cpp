@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// OpenParts: what has to be over before a task is that was split. And the regions of parts of parts,
-// up which a thread goes that ends a part (as Engine::complete_part does).
+// OpenParts: what must be over before a task is complete that has parts. And parts of parts: the
+// thread that ends a part goes up their regions (as Engine::finish_part does).
 //
 // - One thread finds that nothing is left, and no more than one.
 // - It happens after the body and all parts.

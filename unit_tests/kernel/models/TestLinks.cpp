@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Links between tasks: the list of successors against completion, and the counts. The code is that
-// of Task (`is_live`, `end_life`, `count_down`, `publish_new`, `hold_back`, `trigger`) and of `link`.
+// of Task (`is_live`, `end_life`, `count_down`, `publish_new`, `hold_back`, `trigger`) and of
+// `link`.
 //
 // - A task runs once: no successor is lost, and none is released twice.
 // - A body happens after the bodies of all tasks before it, and after its submission.
