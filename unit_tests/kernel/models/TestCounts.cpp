@@ -153,7 +153,7 @@ struct Tree {
     ++ends[number];
     (void)task.end_life([] {});
   }
-  /// As Engine::complete_part from where the part has ended.
+  /// As Engine::finish_part from where the part has ended.
   void part_over(Region* region) {
     while (region != nullptr && region->open.part_over(false)) {
       Task& whole = *region->owner;
