@@ -69,7 +69,8 @@ install(FILES ${PROJECT_BINARY_DIR}/TrellisConfig.cmake
   cmake/TrellisKokkosKernels.cmake cmake/TrellisMpi.cmake DESTINATION ${trellis_package})
 
 # As in the sources, so that the pages find each other, but for the template.
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${trellis_doc})
+install(FILES LICENSE README.md CHANGELOG.md CITATION.cff CONTRIBUTING.md SECURITY.md
+  DESTINATION ${trellis_doc})
 install(DIRECTORY docs DESTINATION ${trellis_doc})
 install(DIRECTORY example DESTINATION ${trellis_doc} PATTERN template EXCLUDE)
 install(DIRECTORY example/template DESTINATION ${trellis_doc})

@@ -250,9 +250,9 @@ TEST(OptionsDeathTest, TheFirstGraphTellsOnceWhatIsUnknownAndHelps) {
   EXPECT_EXIT(nothing_to_tell(), testing::ExitedWithCode(0), "^nothing more\n$");
 }
 
-TEST(Options, TheTableOfTheReadmeIsComplete) {
-  std::ifstream readme(TRELLIS_TEST_README);
-  std::string const text{std::istreambuf_iterator<char>(readme), {}};
+TEST(Options, TheTableOfVariablesIsComplete) {
+  std::ifstream page(TRELLIS_TEST_ENVIRONMENT);
+  std::string const text{std::istreambuf_iterator<char>(page), {}};
   ASSERT_FALSE(text.empty());
   for (Impl::VariableRow const& row : Impl::all_variables())
     EXPECT_THAT(text, HasSubstr("\n| `" + std::string(row.name) + "` | "));
