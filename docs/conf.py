@@ -4,9 +4,12 @@ which the command makes a copy, and those of other folders that PAGES names. All
 readers of the sources, too, so their links lead to files. Here these links lead to pages."""
 import os
 import re
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+sys.path.insert(0, HERE)
+import reference  # noqa: E402
 
 project = "Trellis"
 author = "The Trellis developers"
@@ -59,6 +62,7 @@ def add_pages(app):
     for page in PAGES:
         if page != root_doc:
             open(os.path.join(app.srcdir, page + ".md"), "w", encoding="utf-8").close()
+    reference.write(app.srcdir, os.path.join(app.doctreedir, "doxygen"))
 
 
 def on_source_read(_app, page, source):
