@@ -32,8 +32,8 @@ void Engine::tell_failure(Task& task, TaskState state, FailurePtr const& failure
   bool const is_of_part = state == TaskState::failed && failure->origin != task.id;
   FailurePtr const own = is_of_part ? of_part(failure) : failure;
   m_failures.note(task.id, text, own);
-  if (Provisional::was_collected(task))
-    m_failures.note_for_futures(Provisional::of(task), task.id, text, own);
+  if (TaskId const provisional = Provisional::before(task); provisional != 0)
+    m_failures.note_for_futures(provisional, task.id, text, own);
   task.ops->fail(task.body, task.id, text, own);
 }
 

@@ -7,6 +7,7 @@
 #include <kernel/Trellis_TaskHandle.hpp>
 
 #include <atomic>
+#include <mutex>
 
 namespace trellis::Impl {
 
@@ -42,10 +43,17 @@ class Provisional {
   [[nodiscard]] static TaskId of(Task const& task) {
     return task.extras->provisional.load(std::memory_order_relaxed);
   }
-  /// Has this task, which has an id, been collected? The calling thread has the task.
-  [[nodiscard]] static bool was_collected(Task const& task) {
-    return task.extras != nullptr &&
-           task.extras->admitted_as.load(std::memory_order_relaxed) == task.id;
+  /// The provisional id that a task, which has an id, had before; 0 if it was not collected.
+  ///
+  /// It takes the task's lock. A thread that demotes the task from outside may give it extras at
+  /// this moment, and does so under that lock. A collected task has had its extras from the start,
+  /// so what is found there does not depend on the order of the two threads.
+  [[nodiscard]] static TaskId before(Task& task) {
+    std::lock_guard const lock(task.lock);
+    bool const was_collected =
+        task.extras != nullptr &&
+        task.extras->admitted_as.load(std::memory_order_relaxed) == task.id;
+    return was_collected ? of(task) : 0;
   }
 
   /// The handle with the task's id, if the task has one. It stays as it is while the task is

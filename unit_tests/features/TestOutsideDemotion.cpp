@@ -224,6 +224,24 @@ TEST_F(OutsideDemotion, WhileAFailureIsToldToNobodyIsTooLateForPendingTasks) {
   EXPECT_EQ(error_of([&] { t.get(); }).kind(), Error::Kind::cancelled);
 }
 
+// A demotion to a state of the user's makes memory of the task's, at which the failing task's thread
+// looks. Under the thread sanitizer this fails if the two threads do so without a lock in common.
+TEST_F(OutsideDemotion, ToAStateWhileTheTaskFails) {
+  using Use = MatrixAccess<IOMatrix>;
+  for (int round = 0; round < 200; ++round) {
+    Block x("x");
+    TaskGraph graph(with_workers(2));
+    std::atomic<bool> runs{false};
+    Future<void> const bad = task(graph, "bad", {updates(x)}, [&] {
+      runs = true;
+      throw std::runtime_error("no");
+    });
+    while (!runs) std::this_thread::yield();
+    demote_other(graph, bad, {touches(x, Use(Mode::read))});
+    EXPECT_THROW(graph.wait(), Error);
+  }
+}
+
 TEST_F(OutsideDemotion, NeverPromotesAndChangesNothingThen) {
   Block x("x");
   Block y("y");
