@@ -50,9 +50,8 @@ class Provisional {
   /// so what is found there does not depend on the order of the two threads.
   [[nodiscard]] static TaskId before(Task& task) {
     std::lock_guard const lock(task.lock);
-    bool const was_collected =
-        task.extras != nullptr &&
-        task.extras->admitted_as.load(std::memory_order_relaxed) == task.id;
+    bool const was_collected = task.extras != nullptr &&
+                               task.extras->admitted_as.load(std::memory_order_relaxed) == task.id;
     return was_collected ? of(task) : 0;
   }
 

@@ -11,6 +11,7 @@
 #include <kernel/Trellis_Task.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_Unlocked.hpp>
+#include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
@@ -219,6 +220,9 @@ class RegionHold {
 
 /// Returns the replay of a recorded task that is under way; null: there is none.
 [[nodiscard]] Task* replay_of(Task const& task);
+/// Calls `f` for the replays that start when the replay of this recorded task is over, see
+/// PlanState::waiting. The caller has the task's lock, and has found the task live under it.
+void for_each_replay_behind(Task const& task, FunctionRef<void(LiveAccess)> f);
 /// Returns the owner, or for a recorded task the replay.
 [[nodiscard]] inline Task* whole_of(Task const& task) {
   return task.is_recorded() ? replay_of(task) : owner_of(task);

@@ -39,6 +39,8 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
     });
     // The task that this one is a part of is live as long as this one.
     if (Task* const owner = whole_of(*from.task)) f(LiveAccess{owner, owner->id});
+    // So is the replay of a recorded task, behind which others may wait for the same plan.
+    if (from.task->is_recorded()) for_each_replay_behind(*from.task, f);
     guard = guard_of(*from.task);
   }
   for (LiveAccess const& successor : next) f(successor);

@@ -638,12 +638,18 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     // What comes before the awaited task may become ready on a stuck thread, see run_before.
     auto const until = std::chrono::steady_clock::now() + look_again;
     look_again = std::min(2 * look_again, longest_without_look);
+    bool is_late = false;
     m_workers.block_until(
         [&] {
-          return done() || (frame.seat.is_main && m_main.epoch() != seen) ||
-                 std::chrono::steady_clock::now() >= until;
+          if (done() || (frame.seat.is_main && m_main.epoch() != seen)) return true;
+          return is_late = std::chrono::steady_clock::now() >= until;
         },
         frame.seat);
+    if (!is_late) continue;
+    // A replay may have queued behind one that this wait holds up. That adds no edge to a new task,
+    // so no other thread has looked for a circle.
+    std::lock_guard const lock(m_waiters.mutex());
+    for (LiveAccess const& each : held_up) check_no_cycle(each, awaited);
   }
 }
 

@@ -288,7 +288,10 @@ void Plans::dismantle(PlanState& plan) {
     note_failures(plan);
     for (auto const& piece : plan.pieces) plan.tasks.push_back(piece->task);
     for (Task* task : plan.tasks) {
-      task->end_recorded();
+      {  // A thread that has found the task live under this lock may look at its node and its plan.
+        std::lock_guard const ends(task->lock);
+        task->end_recorded();
+      }
       task->clear_extras();
     }
   }

@@ -101,6 +101,14 @@ Task* replay_of(Task const& task) {
   return task.node->plan->whole.load(std::memory_order_acquire);
 }
 
+/// While the task is live under its lock, its plan exists, see Plans::dismantle. A replay in the
+/// queue leaves it under the plan's lock before it goes on, so its id does not change meanwhile.
+void for_each_replay_behind(Task const& task, FunctionRef<void(LiveAccess)> f) {
+  PlanState& plan = *task.node->plan;
+  std::lock_guard const lock(plan.lock);
+  for (Task* whole : plan.waiting) f(LiveAccess{whole, whole->id});
+}
+
 /// Starts, or queues, a replay that is ready. Returns the task to run next on this seat, if any.
 Task* Plans::run_plan(Task& whole, Seat& seat) {
   PlanState& plan = *static_cast<ReplayBody*>(whole.body)->plan;

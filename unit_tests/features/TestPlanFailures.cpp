@@ -337,5 +337,58 @@ TEST_F(PlanFailures, ATaskThatWaitsForItsOwnReplayIsToldSo) {
   EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
 }
 
+// The replays have no accesses, so no edge orders them, but one starts after the other.
+TEST_F(PlanFailures, ATaskThatWaitsForAReplayBehindItsOwnIsToldSo) {
+  for (bool is_nested : {false, true}) {
+    TaskGraph graph(with_workers(3));
+    Future<void> second;
+    Gate begun;
+    Gate submitted;
+    std::atomic<int> runs{0};
+    std::string text;
+    Plan const plan = graph.record([&] {
+      task(graph, "in", {}, [&] {
+        if (++runs != 1) return;
+        begun.open();
+        EXPECT_TRUE(submitted.pass());
+        text = message_of([&] { second.get(); });
+      });
+    });
+    Plan const outer = graph.record([&] { graph.replay(plan); });
+    graph.replay(plan);
+    EXPECT_TRUE(begun.pass());
+    second = graph.replay(is_nested ? outer : plan);
+    submitted.open();
+    graph.wait();
+    EXPECT_EQ(runs, 2);
+    EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
+  }
+}
+
+// A task of the main thread waits for the second replay, so it runs what the first one has for this
+// thread. The random programs have found that.
+TEST_F(PlanFailures, AWaitOnTheMainThreadRunsWhatTheReplayInFrontNeeds) {
+  for (bool is_nested : {false, true}) {
+    TaskGraph graph(with_workers(2));
+    std::atomic<int> runs{0};
+    Plan const plan = graph.record([&] {
+      for (int k = 0; k < 3; ++k)
+        task(graph, "on main", {}, [&] { ++runs; }, {.main_thread = true});
+    });
+    Plan const outer = graph.record([&] { graph.replay(plan); });
+    Future<void> const waits = task(graph, "waits", {},
+                                    [&] {
+                                      graph.replay(plan);
+                                      Future<void> const second =
+                                          graph.replay(is_nested ? outer : plan);
+                                      second.get();
+                                    },
+                                    {.main_thread = true});
+    graph.wait();
+    waits.get();
+    EXPECT_EQ(runs, 6);
+  }
+}
+
 }  // namespace
 }  // namespace trellis
