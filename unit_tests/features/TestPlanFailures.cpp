@@ -369,23 +369,22 @@ TEST_F(PlanFailures, ATaskThatWaitsForAReplayBehindItsOwnIsToldSo) {
 // thread. The random programs have found that.
 TEST_F(PlanFailures, AWaitOnTheMainThreadRunsWhatTheReplayInFrontNeeds) {
   for (bool is_nested : {false, true}) {
-    TaskGraph graph(with_workers(2));
+    TaskGraph graph(with_workers(3));
+    Gate begun;
     std::atomic<int> runs{0};
     Plan const plan = graph.record([&] {
+      task(graph, "begins", {}, [&] { begun.open(); });
       for (int k = 0; k < 3; ++k)
         task(graph, "on main", {}, [&] { ++runs; }, {.main_thread = true});
     });
     Plan const outer = graph.record([&] { graph.replay(plan); });
-    Future<void> const waits = task(graph, "waits", {},
-                                    [&] {
-                                      graph.replay(plan);
-                                      Future<void> const second =
-                                          graph.replay(is_nested ? outer : plan);
-                                      second.get();
-                                    },
-                                    {.main_thread = true});
+    auto const waits = [&] {
+      graph.replay(plan);
+      EXPECT_TRUE(begun.pass());
+      graph.replay(is_nested ? outer : plan).get();
+    };
+    task(graph, "waits", {}, waits, {.main_thread = true});
     graph.wait();
-    waits.get();
     EXPECT_EQ(runs, 6);
   }
 }
