@@ -18,8 +18,7 @@ int main() {
   graph.wait();
 
   int sum = 0;  // by plain Kokkos, as the task is complete
-  Kokkos::parallel_reduce(
-      "sum", n, KOKKOS_LAMBDA(int i, int& s) { s += x(i); }, sum);
+  Kokkos::parallel_reduce("sum", n, KOKKOS_LAMBDA(int i, int& s) { s += x(i); }, sum);
   std::printf("The squares of 0 to 9 add up to %d.\n", sum);
 
   int const table = add_up_table(graph, 10);

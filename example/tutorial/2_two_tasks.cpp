@@ -11,8 +11,7 @@ static int add_both(trellis::TaskGraph& graph, int n);  // the solution, at the 
 
 static int add_up(Numbers const& x) {
   int sum = 0;
-  Kokkos::parallel_reduce(
-      "sum", x.extent(0), KOKKOS_LAMBDA(int i, int& s) { s += x(i); }, sum);
+  Kokkos::parallel_reduce("sum", x.extent(0), KOKKOS_LAMBDA(int i, int& s) { s += x(i); }, sum);
   return sum;
 }
 

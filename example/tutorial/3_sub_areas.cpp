@@ -38,8 +38,7 @@ int main() {
 
   auto const edges = graph.dependency_graph().edges().size();
   int sum = 0;
-  Kokkos::parallel_reduce(
-      "sum", n, KOKKOS_LAMBDA(int i, int& s) { s += y(i); }, sum);
+  Kokkos::parallel_reduce("sum", n, KOKKOS_LAMBDA(int i, int& s) { s += y(i); }, sum);
   std::printf("%d tasks have %zu dependencies.\n", 2 * blocks, edges);
   std::printf("The sums of neighbours add up to %d.\n", sum);
 
@@ -67,7 +66,6 @@ static int add_up_rows(trellis::TaskGraph& graph, int rows, int columns) {
   }
   graph.wait();
   int total = 0;
-  Kokkos::parallel_reduce(
-      "total", rows, KOKKOS_LAMBDA(int i, int& s) { s += sums(i); }, total);
+  Kokkos::parallel_reduce("total", rows, KOKKOS_LAMBDA(int i, int& s) { s += sums(i); }, total);
   return total;
 }

@@ -32,8 +32,7 @@ int main() {
   int const n = 11;
   trellis::TaskGraph graph;
   Values a("a", n), b("b", n);
-  Kokkos::parallel_for(
-      "ends", 1, KOKKOS_LAMBDA(int) { a(n - 1) = b(n - 1) = 1; });
+  Kokkos::parallel_for("ends", 1, KOKKOS_LAMBDA(int) { a(n - 1) = b(n - 1) = 1; });
   Kokkos::fence();
 
   trellis::Future<double> middle;

@@ -6,19 +6,19 @@
 #include <cstdio>
 #include <utility>
 
-using Numbers = Kokkos::View<int*, Kokkos::HostSpace>;
+using HostNumbers = Kokkos::View<int*, Kokkos::HostSpace>;
 
 static int count_multiples(trellis::TaskScope& self, int first, int last);  // the solution
 
 /// Replaces each number by the sum of all numbers up to it.
-static void running_sums(trellis::TaskScope& self, Numbers const& x) {
+static void running_sums(trellis::TaskScope& self, HostNumbers const& x) {
   std::size_t const n = x.extent(0), half = n / 2;
   if (n <= 16) {
     for (std::size_t i = 1; i < n; ++i) x(i) += x(i - 1);
     return;
   }
-  Numbers const left = Kokkos::subview(x, std::pair(std::size_t(0), half));
-  Numbers const right = Kokkos::subview(x, std::pair(half, n));
+  HostNumbers const left = Kokkos::subview(x, std::pair(std::size_t(0), half));
+  HostNumbers const right = Kokkos::subview(x, std::pair(half, n));
   trellis::host_task("left", trellis::ResourcePolicy(self, trellis::read_write(left)),
                      [left](trellis::TaskScope& part) { running_sums(part, left); });
   trellis::host_task("right", trellis::ResourcePolicy(self, trellis::read_write(right)),
@@ -32,7 +32,7 @@ int main() {
   int const n = 100;
 
   trellis::TaskGraph graph;
-  Numbers x("x", n);
+  HostNumbers x("x", n);
   for (int i = 0; i < n; ++i) x(i) = i + 1;
   trellis::host_task("running sums", trellis::ResourcePolicy(graph, trellis::read_write(x)),
                      [x](trellis::TaskScope& self) { running_sums(self, x); });
@@ -40,9 +40,9 @@ int main() {
   std::printf("The first sums are %d, %d, %d and %d.\n", x(0), x(1), x(2), x(3));
   std::printf("The sum of all %d numbers is %d.\n", n, x(n - 1));
 
-  auto const multiples = trellis::host_task(
-      "multiples", trellis::ResourcePolicy(graph),
-      [](trellis::TaskScope& self) { return count_multiples(self, 0, 700); });
+  auto const multiples =
+      trellis::host_task("multiples", trellis::ResourcePolicy(graph),
+                         [](trellis::TaskScope& self) { return count_multiples(self, 0, 700); });
   std::printf("Exercise: %d numbers are multiples of 7.\n", multiples.get());
 
   bool right = multiples.get() == 100;

@@ -18,7 +18,7 @@ using Memory = std::conditional_t<is_host, trellis::SimulatedSpace, Default::mem
 using Device = Default;
 using Memory = Default::memory_space;
 #endif
-using Values = Kokkos::View<double*, Memory>;
+using DeviceValues = Kokkos::View<double*, Memory>;
 
 static double add_up_on_device(trellis::TaskGraph& graph, int n);  // the solution, at the end
 
@@ -27,7 +27,7 @@ int main() {
   int const n = 1000;
 
   trellis::TaskGraph graph;
-  Values x("x", n);
+  DeviceValues x("x", n);
   auto const host = Kokkos::create_mirror_view(x);
   for (int i = 0; i < n; ++i) host(i) = i;
   trellis::deep_copy("there", graph, x, host);
@@ -49,7 +49,7 @@ int main() {
 
 /// Fills a View of the device there and adds it up; only the sum comes to the host.
 static double add_up_on_device(trellis::TaskGraph& graph, int n) {
-  Values x("x", n);
+  DeviceValues x("x", n);
   trellis::parallel_for(
       "fill", trellis::ResourcePolicy(graph, n, trellis::write(x), trellis::on<Device>),
       KOKKOS_LAMBDA(int i) { x(i) = i; });
