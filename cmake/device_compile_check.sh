@@ -270,7 +270,8 @@ add_to_group() {
       ;;
     perf_tests/gpu/PortableModels.cpp) folder="Kokkos' own graphs" ;;
     */worklets/TestMaps*) folder="unit_tests/worklets, apart" ;;
-    example/heat_ranks/* | example/cg_ranks/* | example/particles/* | example/threshold/*)
+    example/heat_ranks/* | example/cg_ranks/* | example/particles/* | example/threshold/* | \
+      example/tutorial/*)
       folder=${1%/*}
       ;;
   esac
