@@ -330,7 +330,7 @@ SmallSet<AreaEntry> Demotions::take_out(Task& task, Demotion const& demotion) {
 
 void Demotions::set_accesses(Task& task, Demotion& demotion) {
   task.clear_accesses();
-  if (task.has_extras) demotion.states_before = std::exchange(task.extras->states, {});
+  if (task.has_objects) demotion.states_before = std::exchange(task.extras->states, {});
   for (Demotion::Kept& kept : demotion.accesses) {
     kept.access.state = -1;
     task.add_access(kept.access);
@@ -418,7 +418,7 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, Vector<Task*>& rea
 /// another reason than these.
 bool Demotions::stays_ordered(Task const& before, Task const& after) const {
   if (before.marks.synchronizing || after.marks.synchronizing) return true;
-  if (after.has_extras)
+  if (after.has_tags_or_after)
     if (Vector<TaskId> const& ids = after.extras->after;
         std::find(ids.begin(), ids.end(), before.id) != ids.end())
       return true;

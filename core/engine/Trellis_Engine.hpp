@@ -171,7 +171,12 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] bool enough_in_flight() const;
   [[gnu::cold]] bool may_exclude(Task& task, Seat* seat);
   class TaskEnds;
-  Task* finish_one(Task& task, Seat& seat, TaskState state, int row);
+  /// Completes one task, or one run of a recorded one.
+  Task* finish_one(Task& task, Seat& seat, TaskState state, int row) {
+    return task.is_recorded() ? m_plans.finish_run(task, seat, state, row)
+                              : finish_task(task, seat, state, row);
+  }
+  Task* finish_task(Task& task, Seat& seat, TaskState state, int row);
   Task* finish_part(Task& first, Seat& seat, TaskState state, int row);
   [[gnu::cold]] void describe_failure(Failure& failure, Task const& task,
                                       std::string const& remark);

@@ -34,7 +34,7 @@ void Relink::copy(Task& task, Node& node) const {
     if (access.mode != Mode::none)
       node.accesses.push_back({access.entry, access.mode, task.state_of(access)});
   });
-  if (task.has_extras) node.explicit_before = task.extras->after;
+  if (task.has_tags_or_after) node.explicit_before = task.extras->after;
   if (!m_rules.empty()) node.tags.assign(task.tags().begin(), task.tags().end());
 }
 

@@ -106,9 +106,7 @@ class Engine::TaskEnds {
   bool m_has_waiter = false;
 };
 
-/// Completes one task, or one run of a recorded one.
-Task* Engine::finish_one(Task& task, Seat& seat, TaskState state, int row) {
-  if (task.is_recorded()) return m_plans.finish_run(task, seat, state, row);
+Task* Engine::finish_task(Task& task, Seat& seat, TaskState state, int row) {
   return Impl::finish(*this, task, seat, state, row, TaskEnds(*this, task, seat));
 }
 

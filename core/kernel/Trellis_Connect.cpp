@@ -210,7 +210,7 @@ std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& regio
   std::int32_t edges = 0;
   // This is set before there is any edge, as a demotion in another region reads it without this
   // lock.
-  for (TaskHandle const& before : spec.after) task.need_extras().after.push_back(before.id);
+  for (TaskHandle const& before : spec.after) task.tags_or_after().after.push_back(before.id);
   if (found != nullptr) {
     if (m_recorder != nullptr || found->is_special) [[unlikely]]
       connect_noted(task, spec, region, *found, edges);

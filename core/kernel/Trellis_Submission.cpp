@@ -398,7 +398,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
   }
   task.clear_extras();
   if (!spec.tags.empty()) {
-    task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
+    task.tags_or_after().tags.assign(spec.tags.begin(), spec.tags.end());
     task.has_objects = true;
   }
 }

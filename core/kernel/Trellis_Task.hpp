@@ -147,7 +147,9 @@ struct alignas(64) Task {
   /// `inner` is not null. Set with release order after that, so that the thread that runs the body
   /// may look without the lock.
   std::atomic<bool> is_split{false};
-  bool has_extras = false;   ///< else there are no states, tags and `after` of this task's
+  /// Else there are no tags and no `after` of this task's. It does not change once the task is
+  /// admitted: a policy may ask for tags while a thread demotes the task, which may give it states.
+  bool has_tags_or_after = false;
   bool has_objects = false;  ///< `extras` may hold objects of the user's: states, tags
 
   // Two lines for exclusion, demotion and messages.
@@ -339,7 +341,7 @@ struct alignas(64) Task {
     return {access.mode, extras->states[static_cast<std::size_t>(access.state)].get()};
   }
   [[nodiscard]] std::span<TagPtr const> tags() const {
-    return has_extras ? std::span<TagPtr const>(extras->tags) : std::span<TagPtr const>();
+    return has_tags_or_after ? std::span<TagPtr const>(extras->tags) : std::span<TagPtr const>();
   }
   [[nodiscard]] AnyTag const* tag(std::type_index type) const {
     for (TagPtr const& tag : tags())
@@ -350,21 +352,22 @@ struct alignas(64) Task {
     if (extras == nullptr) extras = std::make_unique<TaskExtras>();
     return *extras;
   }
-  TaskExtras& need_extras() {
+  /// Requires that no other thread may run the task yet.
+  TaskExtras& tags_or_after() {
     TaskExtras& needed = extras_memory();
-    has_extras = true;
+    has_tags_or_after = true;
     return needed;
   }
   void clear_extras() {
-    if (!has_extras) return;
+    if (!has_tags_or_after && !has_objects) return;
     extras->states.clear();
     extras->tags.clear();
     extras->after.clear();
-    has_extras = false;
+    has_tags_or_after = false;
     has_objects = false;
   }
   void set_state(std::uint32_t k, StatePtr const& to) {
-    Vector<StatePtr>& states = need_extras().states;
+    Vector<StatePtr>& states = extras_memory().states;
     has_objects = true;
     access(k).state = static_cast<std::int16_t>(states.size());
     states.push_back(to);

@@ -574,6 +574,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
       }
       if (next == nullptr) {
         m_polling.stop(frame.seat);
+        look_for_cycle_again(frame, awaited);
         throw Error(
             Error::Kind::deadlock,
             "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
@@ -646,10 +647,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
         },
         frame.seat);
     if (!is_late) continue;
-    // A replay may have queued behind one that this wait holds up. That adds no edge to a new task,
-    // so no other thread has looked for a circle.
-    std::lock_guard const lock(m_waiters.mutex());
-    for (LiveAccess const& each : held_up) check_no_cycle(each, awaited);
+    look_for_cycle_again(frame, awaited);
   }
 }
 
@@ -751,6 +749,13 @@ void Waiting::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
   throw Error(Error::Kind::deadlock, "Trellis: " + text_of(waiter, m_submission) + " waits for " +
                                          text_of(awaited, m_submission) +
                                          ", which cannot be complete before it is");
+}
+
+/// Called while a task waits. A replay may have queued behind one that this wait holds up. That adds
+/// no edge to a new task, so no other thread has looked for a circle.
+void Waiting::look_for_cycle_again(Frame const& frame, LiveAccess awaited) {
+  std::lock_guard const lock(m_waiters.mutex());
+  for (LiveAccess const& each : frame.held_up()) check_no_cycle(each, awaited);
 }
 
 /// True when `awaited` cannot be complete before `task` is.

@@ -121,6 +121,7 @@ class Waiting {
   void let_go_what_is_held(Seat& seat);
   class AbsenceElsewhere;
   void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
+  void look_for_cycle_again(Frame const& frame, LiveAccess awaited);
   bool leads_to(Task& task, TaskHandle const& awaited);
 
   Kernel& m_kernel;

@@ -85,7 +85,7 @@ Recorder::Numbers Recorder::number_resources() const {
 
 std::vector<std::string> Recorder::states_of(Task const& task) {
   std::vector<std::string> texts;
-  if (task.has_extras)
+  if (task.has_objects)
     for (StatePtr const& state : task.extras->states) texts.push_back(state->text());
   return texts;
 }

@@ -8,8 +8,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -23,6 +28,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 class OutsideDemotion : public Timed {};
+using Coordinates = AreaAccess<int, 1>;  // a state in which tasks exclude no others
 class Shrinking : public Timed {};
 
 /// A task that is held up by another one, until that is told to end.
@@ -224,22 +230,80 @@ TEST_F(OutsideDemotion, WhileAFailureIsToldToNobodyIsTooLateForPendingTasks) {
   EXPECT_EQ(error_of([&] { t.get(); }).kind(), Error::Kind::cancelled);
 }
 
-// A demotion to a state of the user's makes memory of the task's, at which the failing task's thread
-// looks. Under the thread sanitizer this fails if the two threads do so without a lock in common.
+// A demotion to a state of the user's makes memory of the task's, at which the thread of a failing
+// task looks before it destroys the functor. Under the thread sanitizer this fails if they have no
+// lock in common. Sleeps order the two, as anything else would be such a lock.
 TEST_F(OutsideDemotion, ToAStateWhileTheTaskFails) {
-  using Use = MatrixAccess<IOMatrix>;
-  for (int round = 0; round < 200; ++round) {
+  int demoted = 0;
+  for (int round = 0; round < 20; ++round) {
     Block x("x");
     TaskGraph graph(with_workers(2));
     std::atomic<bool> runs{false};
-    Future<void> const bad = task(graph, "bad", {updates(x)}, [&] {
+    std::shared_ptr<void> at_end(nullptr, [](void*) { std::this_thread::sleep_for(6ms); });
+    Future<void> const bad = task(graph, "bad", {updates(x)}, [&, at_end] {
       runs = true;
       throw std::runtime_error("no");
     });
+    at_end = nullptr;
     while (!runs) std::this_thread::yield();
-    demote_other(graph, bad, {touches(x, Use(Mode::read))});
+    std::this_thread::sleep_for(3ms);
+    demoted += demote_other(graph, bad, {touches(x, Coordinates({{{0, 4}}}))}) ? 1 : 0;
     EXPECT_THROW(graph.wait(), Error);
   }
+  EXPECT_GT(demoted, 0);
+}
+
+/// Runs the oldest task first, and looks at the tags of all each time.
+class LooksAtTags final : public SchedulingPolicy {
+ public:
+  std::string_view name() const override { return "looks at tags"; }
+  void start(int) override {}
+  void push(ReadyTask task, int) override {
+    std::lock_guard const lock(m_mutex);
+    look();
+    m_tasks.push_back(task);
+  }
+  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+    for (ReadyTask const task : ready) push(task, seat);
+    return {};
+  }
+  ReadyTask pop(int) override {
+    std::lock_guard const lock(m_mutex);
+    look();
+    if (m_tasks.empty()) return {};
+    ReadyTask const task = m_tasks.front();
+    m_tasks.pop_front();
+    return task;
+  }
+  bool empty() const override {
+    std::lock_guard const lock(m_mutex);
+    return m_tasks.empty();
+  }
+
+ private:
+  void look() {
+    for (ReadyTask const task : m_tasks) EXPECT_EQ(task.tag<int>(), 0);
+  }
+  mutable std::mutex m_mutex;
+  std::deque<ReadyTask> m_tasks;
+};
+
+// As above: the demoted tasks are ready, and the policy has them.
+TEST_F(OutsideDemotion, ToAStateWhileThePolicyLooksAtTags) {
+  TaskGraphOptions options = with_workers(3);
+  options.policy = std::make_shared<LooksAtTags>();
+  TaskGraph graph(options);
+  std::deque<Block> blocks;
+  std::vector<Future<void>> tasks;
+  for (int k = 0; k < 300; ++k) {
+    Block& x = blocks.emplace_back("x");
+    tasks.push_back(task(graph, "t", {updates(x)}, [] { std::this_thread::sleep_for(20us); }));
+  }
+  int demoted = 0;
+  for (std::size_t k = tasks.size(); k-- > 0;)
+    demoted += demote_other(graph, tasks[k], {touches(blocks[k], Coordinates({{{0, 4}}}))}) ? 1 : 0;
+  EXPECT_GT(demoted, 0);
+  graph.wait();
 }
 
 TEST_F(OutsideDemotion, NeverPromotesAndChangesNothingThen) {

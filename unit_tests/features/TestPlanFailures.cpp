@@ -337,9 +337,12 @@ TEST_F(PlanFailures, ATaskThatWaitsForItsOwnReplayIsToldSo) {
   EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
 }
 
-// The replays have no accesses, so no edge orders them, but one starts after the other.
+// The replays have no accesses, so no edge orders them, but one starts after the other. The task, or
+// a part of it, waits for the later one.
 TEST_F(PlanFailures, ATaskThatWaitsForAReplayBehindItsOwnIsToldSo) {
-  for (bool is_nested : {false, true}) {
+  for (int k = 0; k < 4; ++k) {
+    bool const is_nested = k % 2 == 1;
+    bool const in_part = k >= 2;
     TaskGraph graph(with_workers(3));
     Future<void> second;
     Gate begun;
@@ -351,7 +354,11 @@ TEST_F(PlanFailures, ATaskThatWaitsForAReplayBehindItsOwnIsToldSo) {
         if (++runs != 1) return;
         begun.open();
         EXPECT_TRUE(submitted.pass());
-        text = message_of([&] { second.get(); });
+        auto const waits = [&] { text = message_of([&] { second.get(); }); };
+        if (in_part)
+          part("part", {}, waits);
+        else
+          waits();
       });
     });
     Plan const outer = graph.record([&] { graph.replay(plan); });
@@ -363,6 +370,27 @@ TEST_F(PlanFailures, ATaskThatWaitsForAReplayBehindItsOwnIsToldSo) {
     EXPECT_EQ(runs, 2);
     EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
   }
+}
+
+// Here the task itself asks for the later replay, which has not queued yet when the wait begins.
+TEST_F(PlanFailures, ATaskThatReplaysItsOwnPlanAndWaitsIsToldSo) {
+  for (bool is_serial : {false, true})
+    for (int workers : {1, 3}) {
+      Environment const serial("TRELLIS_SERIAL", is_serial ? "1" : "0");
+      TaskGraph graph(with_workers(workers));
+      int runs = 0;
+      std::string text;
+      Plan plan;
+      plan = graph.record([&] {
+        task(graph, "in", {}, [&] {
+          if (++runs == 1) text = message_of([&] { graph.replay(plan).get(); });
+        });
+      });
+      graph.replay(plan);
+      graph.wait();
+      EXPECT_EQ(runs, 2);
+      EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
+    }
 }
 
 // A task of the main thread waits for the second replay, so it runs what the first one has for this
