@@ -466,7 +466,7 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
       }
     }
     if (mix.rules && below(2) == 0)
-      task.need_extras().tags.push_back(
+      task.tags_or_after().tags.push_back(
           std::make_shared<Impl::TagOf<int>>(static_cast<int>(below(4))));
     task.exclusive = exclusion.concerns(task);
     if (mix.priorities) task.priority = static_cast<int>(below(3));
