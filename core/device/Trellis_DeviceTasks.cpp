@@ -144,9 +144,7 @@ void DeviceTasks::stand_down(Seat& seat) {
   if (stands_by()) m_offered.stand_down();  // else a destructor that waits has done it
 }
 
-/// Returns whether it served the queue. (If not, tasks that were offered before the queue was
-/// closed may still be there.)
-bool DeviceTasks::stops_serving(Seat& seat) {
+bool DeviceTasks::stop_serving(Seat& seat) {
   bool const serves = m_offered.is_served();
   if (serves) m_offered.stop_serving();
   if (serves || any_offers()) launch_all_offered(seat);
@@ -172,18 +170,6 @@ void DeviceTasks::inherit_on_device(Task& task) {
     if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
 }
 
-/// Two replays with results may be of one plan. The host fetches the results of the first one when
-/// it is over. The second one writes its results to the same place, so it must not be launched
-/// before.
-Trigger DeviceTasks::trigger_between(Task const& before, Task const& after) {
-  DeviceAdapter const* const first = before.device();
-  DeviceAdapter const* const second = after.device();
-  bool const on_device = first != nullptr && second != nullptr && second->can_wait_for(*first);
-  bool const have_results =
-      before.ops == &PlanGraphs::graph_ops_with_results && after.ops == before.ops;
-  return on_device && !have_results ? Trigger::launch : Trigger::completion;
-}
-
 /// Its successors are cancelled when the stream has passed what it may have launched.
 void DeviceTasks::note_failed_launch(Task& task) {
   FailurePtr failure = m_kernel.current_failure(task);
@@ -198,7 +184,7 @@ void DeviceTasks::note_launch(Task& task, Vector<Task*>& ready) {
     return m_streams.note_awaited();  // all edges of a plan fire on completion
   // Successors that wait only for the launch leave the list, see Task.
   task.keep_successors([&](Task* successor) {
-    if (DeviceTasks::trigger_between(task, *successor) == Trigger::completion) return true;
+    if (trigger_between(task, *successor) == Trigger::completion) return true;
     trigger(*successor, nullptr, ready);
     return false;
   });

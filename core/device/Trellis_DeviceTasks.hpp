@@ -34,8 +34,6 @@ class DeviceTasks {
   [[nodiscard]] AsyncStreams& streams() { return m_streams; }
   [[nodiscard]] AsyncStreams const& streams() const { return m_streams; }
 
-  /// What the edge between two tasks waits for.
-  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
   /// True if the calling thread may launch this device task. It is launched by the thread that
   /// makes it ready, or by a launching thread (`offer`). A thread does not launch it within the
   /// launch of another task, which has the streams for itself.
@@ -70,24 +68,11 @@ class DeviceTasks {
   void stand_by();
   /// Requires `stands_by`. Launches what has been offered.
   void stand_down(Seat& seat);
-  /// While an object exists the calling thread does not serve the queue, as it runs user code that
-  /// is no launch. No lock is held.
-  class NotServing {
-   public:
-    NotServing(DeviceTasks& devices, Seat& seat) : m_devices(devices) {
-      if (devices.stands_by()) [[unlikely]]
-        m_serves = devices.stops_serving(seat);
-    }
-    NotServing(NotServing const&) = delete;
-    NotServing& operator=(NotServing const&) = delete;
-    ~NotServing() {
-      if (m_serves && m_devices.stands_by()) m_devices.m_offered.serve();
-    }
-
-   private:
-    DeviceTasks& m_devices;
-    bool m_serves = false;  ///< serve again afterwards
-  };
+  /// Requires `stands_by`. Called before the thread runs user code that is no launch: launches what
+  /// has been offered. Returns whether the thread served the queue. (If not, tasks that were offered
+  /// before the queue was closed may still be there.)
+  [[nodiscard]] bool stop_serving(Seat& seat);
+  [[nodiscard]] LaunchQueue& offered() { return m_offered; }
 
   /// A launched task counts in the streams before it stops being pending, so the two are read in
   /// this order.
@@ -119,7 +104,6 @@ class DeviceTasks {
   [[nodiscard]] bool may_be_launched(Task const& task) const;
   [[nodiscard]] bool may_launch_here() const;
   void launch_all_offered(Seat& seat) { launch_offered(seat, std::numeric_limits<int>::max()); }
-  [[nodiscard]] bool stops_serving(Seat& seat);
   void launch_one(Task& task, Seat& seat, Vector<Task*>& ready);
   void launch_batch(Task& first, Seat& seat, Vector<Task*>& ready);
   void deploy_batch(Task& first, Seat& seat);

@@ -185,7 +185,8 @@ TaskOps const PlanGraphs::graph_ops_with_results{.pattern = "replay",
                                                  .run = &run_graph,
                                                  .destroy = &destroy_graph,
                                                  .fail = &fail_graph,
-                                                 .finish = &finish_graph};
+                                                 .finish = &finish_graph,
+                                                 .shares_results = true};
 
 TaskHandle PlanGraphs::replay_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
                                     std::uint64_t rounds) {

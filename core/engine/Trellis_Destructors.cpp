@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_AccessRequest.hpp>
-#include <device/Trellis_DeviceTasks.hpp>
+#include <device/Trellis_NotServing.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
@@ -15,9 +15,9 @@
 
 namespace trellis::Impl {
 
-Destructors::Destructors(Kernel& kernel, DeviceTasks& devices)
+Destructors::Destructors(Kernel& kernel, LaunchQueue& offered)
     : m_kernel(kernel),
-      m_devices(devices),
+      m_offered(offered),
       m_submission(kernel.lock()),
       m_tasks(kernel.slab()),
       m_workers(kernel.workers()),
@@ -40,10 +40,10 @@ bool Destructors::may_keep_body(Task& task, TaskSpec const& spec) const {
 /// tasks. For user code may take long, and wait for a launch in ways that the engine cannot see.
 /// (The thread stops polling devices when it waits for a future.)
 struct Destructors::InUsersCode {
-  InUsersCode(Destructors& in, Seat& seat) : not_serving(in.m_devices, seat) {
+  InUsersCode(Destructors& in, Seat& seat) : not_serving(in.m_kernel, in.m_offered, seat) {
     in.m_workers.looks_no_more(seat);
   }
-  DeviceTasks::NotServing const not_serving;
+  NotServing const not_serving;
 };
 
 void Destructors::destroy_body_in_frame(Task& task, Seat& seat) {

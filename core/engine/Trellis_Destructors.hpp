@@ -11,8 +11,8 @@
 
 namespace trellis::Impl {
 
-class DeviceTasks;
 class Kernel;
+class LaunchQueue;
 class TaskSlab;
 struct TaskSpec;
 
@@ -47,7 +47,7 @@ struct Quiet {
 /// the task that it waits for: see Holding. No lock is held.
 class Destructors {
  public:
-  Destructors(Kernel& kernel, DeviceTasks& devices);
+  Destructors(Kernel& kernel, LaunchQueue& offered);
   /// A thread that ends a graph in a task of another one may have deferred some destructors.
   ~Destructors() { forget_marks_put_aside(this); }
   Destructors(Destructors const&) = delete;
@@ -102,7 +102,7 @@ class Destructors {
   void end_destroyer();
 
   Kernel& m_kernel;
-  DeviceTasks& m_devices;
+  LaunchQueue& m_offered;
   SubmissionLock& m_submission;
   TaskSlab& m_tasks;
   Workers& m_workers;

@@ -37,10 +37,10 @@ Engine::Engine(TaskGraphOptions const& options)
       m_parts(*this, m_waiters),
       m_cancellation(*this),
       m_completions(*this, m_cancellation, m_parts),
-      m_sections(*this, m_cancellation, m_fusion, m_orchestrator, m_parts, m_waiting),
-      m_destructors(*this, m_device_tasks),
+      m_sections(*this, m_cancellation, m_fusion, m_orchestrator, m_parts),
+      m_destructors(*this, m_device_tasks.offered()),
       m_device_tasks(*this, m_cancellation, m_destructors, m_exclusion, m_fusion),
-      m_polling(m_device_tasks, m_completions, m_main, m_workers),
+      m_polling(*this, m_device_tasks, m_completions, m_main),
       m_plans(*this, m_submission, m_cancellation, m_destructors, m_graphs, m_passes,
               m_device_tasks.streams()),
       m_graphs(*this, m_cancellation, m_destructors, m_plans, m_device_tasks.streams()),
@@ -152,6 +152,9 @@ void Kernel::dispatch(Task& task, Seat& seat) {
 void Kernel::launch(Task& task, Seat& seat) {
   engine_of(*this).launch(task, seat);
 }
+bool Kernel::stop_serving(Seat& seat) {
+  return engine_of(*this).m_device_tasks.stop_serving(seat);
+}
 void Kernel::hinder(Task& task) {
   Vector<Task*> granted;
   for (Task* each = &task; each != nullptr; each = whole_of(*each)) {
@@ -177,6 +180,15 @@ Task* Kernel::complete(Task& task, Seat& seat, TaskState state, int row) {
 
 void Kernel::wait_for(TaskHandle const& handle, Frame* frame) {
   engine_of(*this).m_waiting.wait_for(handle, frame);
+}
+void Kernel::wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame) {
+  engine_of(*this).m_waiting.wait_for_started_parts(self, running, frame);
+}
+void Kernel::wait_for_section(TaskHandle const& section, SectionGate& gate) {
+  engine_of(*this).m_waiting.wait_for_section(section, gate);
+}
+void Kernel::rethrow(TaskHandle const& handle) const {
+  engine_of(*this).m_waiting.rethrow(handle);
 }
 void Kernel::wait_outside(Until const& until) {
   engine_of(*this).m_waiting.wait_outside(until);

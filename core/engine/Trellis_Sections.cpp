@@ -2,7 +2,7 @@
 #include <engine/Trellis_Cancellation.hpp>
 #include <engine/Trellis_Parts.hpp>
 #include <engine/Trellis_Sections.hpp>
-#include <kernel/Trellis_Waiting.hpp>
+#include <kernel/Trellis_SectionGate.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Frame.hpp>
@@ -28,13 +28,12 @@ auto ask(F&& f) noexcept {
 }  // namespace
 
 Sections::Sections(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
-                   Orchestrator& orchestrator, Parts& parts, Waiting& waiting)
+                   Orchestrator& orchestrator, Parts& parts)
     : m_kernel(kernel),
       m_cancellation(cancellation),
       m_fusion(fusion),
       m_orchestrator(orchestrator),
       m_parts(parts),
-      m_waiting(waiting),
       m_workers(kernel.workers()),
       m_serial(kernel.is_serial()) {}
 
@@ -115,7 +114,7 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
   } catch (...) {
     start(section, take_held(section));
     try {
-      m_waiting.wait_for_parts(self, running, &section.frame);
+      m_kernel.wait_for_parts(self, running, &section.frame);
     } catch (PartFailed const&) {
       // The part has left its failure; the body's own failure comes first.
     }
@@ -192,7 +191,7 @@ void Sections::run_held(Open& section) {
 
 void Sections::run_phase(Open& section) {
   run_held(section);
-  m_waiting.wait_for_started_parts(section.self, section.running, &section.frame);
+  m_kernel.wait_for_parts(section.self, section.running, &section.frame);
 }
 
 /// Runs the parts here, one after the other. A part that cannot run here and now is started, and so
@@ -231,9 +230,9 @@ void Sections::start_rest(Open& section) {
 void Sections::join(TaskHandle const& section) {
   PlanRecording const* const recording = PlanRecording::of(m_kernel);
   if (recording != nullptr && recording->pass == nullptr) return;  // it runs when it is replayed
-  Gate gate(m_kernel, section, !m_serial && section.id < TaskHandle::end_of_submitted);
+  SectionGate gate(m_kernel, section, !m_serial && section.id < TaskHandle::end_of_submitted);
   try {
-    m_waiting.wait_for_section(section, gate);
+    m_kernel.wait_for_section(section, gate);
   } catch (...) {
     // The section cannot be waited for, and has not begun. It must not run later, when the data
     // that its body refers to may be gone.
@@ -241,24 +240,7 @@ void Sections::join(TaskHandle const& section) {
     gate.open(m_kernel.own_seat());
     throw;
   }
-  m_waiting.rethrow(section);
-}
-
-void Sections::Gate::open(Seat& seat) {
-  if (!std::exchange(m_is_closed, false)) return;
-  Vector<Task*> ready;
-  trigger(*m_section.task, nullptr, ready);
-  if (!ready.empty()) m_kernel.make_ready(*ready.front(), &seat);
-}
-
-/// Memory order: it acquires, as the last decrement of any count does; see Task.
-bool Sections::Gate::open_if_last() {
-  std::int32_t expected = 1;
-  if (!m_is_closed || !m_section.task->unfinished.compare_exchange_strong(
-                          expected, 0, std::memory_order_acq_rel, std::memory_order_relaxed))
-    return false;
-  m_is_closed = false;
-  return true;
+  m_kernel.rethrow(section);
 }
 
 }  // namespace trellis::Impl

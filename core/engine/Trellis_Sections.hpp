@@ -20,7 +20,6 @@ class Kernel;
 class Orchestrator;
 class Parts;
 struct Seat;
-class Waiting;
 class Workers;
 
 /// Runs sections: tasks whose bodies fork parts and join them, as the graph's advice decides.
@@ -43,41 +42,16 @@ class Workers;
 ///
 /// WHEN IT MAY BEGIN. The body refers to data of its caller. So it must not begin if the caller may
 /// not wait for it, an error that `fork_join` throws. Therefore a section starts with one extra
-/// edge, its gate. The caller takes it off when nothing can keep it from waiting; see Gate.
+/// edge, its gate. The caller takes it off when nothing can keep it from waiting; see SectionGate.
 ///
 /// Parts that run one after the other on this thread hold each other up without an edge. So before
 /// the thread waits, or starts a part that it cannot run itself, it starts all that are left.
 class Sections {
  public:
   Sections(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
-           Orchestrator& orchestrator, Parts& parts, Waiting& waiting);
+           Orchestrator& orchestrator, Parts& parts);
   Sections(Sections const&) = delete;
   Sections& operator=(Sections const&) = delete;
-
-  /// An edge of a section that its caller takes off. Until then the task is pending, so its cell is
-  /// not reused, and no thread runs its body. What the caller has done before, such as a request to
-  /// cancel the section, happens before the body by the decrement, as with any edge.
-  ///
-  /// A section of a serial graph has no gate, as its caller has the turn, or is in no task of that
-  /// graph and may wait. A section that a pass has collected has none either.
-  class Gate {
-   public:
-    Gate(Kernel& kernel, TaskHandle const& section, bool is_closed)
-        : m_kernel(kernel), m_section(section), m_is_closed(is_closed) {}
-    Gate(Gate const&) = delete;
-    Gate& operator=(Gate const&) = delete;
-    /// Lets other threads run the section when its predecessors are done.
-    void open(Seat& seat);
-    /// Opens the gate if no other edge is left. True: the calling thread has the task, which is
-    /// ready. False: nothing has changed.
-    [[nodiscard]] bool open_if_last();
-    [[nodiscard]] bool is_closed() const { return m_is_closed; }
-
-   private:
-    Kernel& m_kernel;
-    TaskHandle const& m_section;
-    bool m_is_closed;
-  };
 
  private:
   struct Open;
@@ -135,7 +109,6 @@ class Sections {
   FusionPool& m_fusion;
   Orchestrator& m_orchestrator;
   Parts& m_parts;
-  Waiting& m_waiting;
   Workers& m_workers;
   bool const m_serial;
 };

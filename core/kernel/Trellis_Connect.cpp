@@ -92,7 +92,7 @@ class FewIds {
   if (!other.is_live(before.id)) return false;
   std::lock_guard const lock(other.lock);
   if (!other.is_live_locked(before.id)) return false;
-  if (on_device && DeviceTasks::trigger_between(other, task) == Trigger::launch) {
+  if (on_device && trigger_between(other, task) == Trigger::launch) {
     task.on_device->predecessors.push_back({&other, before.id});
     if (other.launched) return true;
   } else if (other.launched) {

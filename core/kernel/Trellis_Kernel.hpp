@@ -22,6 +22,7 @@
 namespace trellis::Impl {
 
 struct Frame;
+class SectionGate;
 struct TaskSpec;
 class Waiting;
 class Warnings;
@@ -138,6 +139,8 @@ class Kernel {
   /// Gives a ready task, or the first of a batch, to the policy, or launches it on its device.
   void dispatch(Task& task, Seat& seat);
   void launch(Task& task, Seat& seat);
+  /// See DeviceTasks.
+  [[nodiscard]] bool stop_serving(Seat& seat);
   /// Called when the policy may now give out tasks that it has kept.
   void look_again() {
     if (!m_policy->empty()) m_workers.ready_added();
@@ -192,6 +195,12 @@ class Kernel {
   // --- Wait.
   /// Waits for one task; does not throw when it failed. `frame`: the calling thread's.
   void wait_for(TaskHandle const& handle, Frame* frame);
+  /// Waits for the parts of the task `self`, of which none is held. `running`: that task, or the
+  /// rest of its body.
+  void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  void wait_for_section(TaskHandle const& section, SectionGate& gate);
+  /// Throws the failure that the task has left, if there is one.
+  void rethrow(TaskHandle const& handle) const;
   /// Waits outside of this graph's tasks.
   void wait_outside(Until const& until);
   /// Takes, for a thread that waits, a ready task for which `wanted` returns true, or returns null.

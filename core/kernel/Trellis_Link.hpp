@@ -2,7 +2,6 @@
 #ifndef TRELLIS_IMPL_LINK_HPP
 #define TRELLIS_IMPL_LINK_HPP
 
-#include <device/Trellis_DeviceTasks.hpp>
 #include <kernel/Trellis_Task.hpp>
 
 #include <atomic>
@@ -20,7 +19,7 @@ bool link(Task& first, TaskId id, Task& second, F&& before_it_is_there) {
   if (first.live_id.load(std::memory_order_relaxed) != id) return false;
   bool linked = false;
   first.for_each_successor([&](Task* successor) { linked = linked || successor == &second; });
-  bool const on_device = DeviceTasks::trigger_between(first, second) == Trigger::launch;
+  bool const on_device = trigger_between(first, second) == Trigger::launch;
   before_it_is_there(linked || on_device);
   if (linked) return true;
   if (on_device) {

@@ -473,7 +473,7 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
                        !task.marks.synchronizing && region.barrier.task == nullptr;
   std::int32_t rest = Task::being_submitted;
   if (task.marks.is_section && !m_serial) [[unlikely]]
-    --rest;  // see Sections::Gate
+    --rest;  // see SectionGate
   if (is_free) return {&task, rest};
   return {&task, rest - connect(task, spec, region, has_accesses ? &found : nullptr, seat)};
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_DeviceAdapter.hpp>
 #include <kernel/Trellis_Task.hpp>
 
 #include <cstddef>
@@ -21,6 +22,16 @@ TaskState state_of_whole(Task const& task) {
   if (task.failure == nullptr) return TaskState::done;
   bool const was_asked = task.failure->is_asked && task.failure->origin == task.id;
   return was_asked ? TaskState::cancelled : TaskState::failed;
+}
+
+/// A later task whose results go to the same place is not launched before the host has fetched the
+/// results of the earlier one.
+Trigger trigger_between(Task const& before, Task const& after) {
+  DeviceAdapter const* const first = before.device();
+  DeviceAdapter const* const second = after.device();
+  bool const on_device = first != nullptr && second != nullptr && second->can_wait_for(*first);
+  bool const have_results = before.ops->shares_results && after.ops == before.ops;
+  return on_device && !have_results ? Trigger::launch : Trigger::completion;
 }
 
 void inherit(Task& task, FailurePtr const& failure) {

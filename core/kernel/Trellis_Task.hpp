@@ -391,6 +391,9 @@ void inherit(Task& task, FailurePtr const& failure);
 /// Returns the state with which a task ends whose body has returned, and whose parts are over.
 [[nodiscard]] TaskState state_of_whole(Task const& task);
 
+/// Returns what an edge between two tasks waits for.
+[[nodiscard]] Trigger trigger_between(Task const& before, Task const& after);
+
 /// Takes an edge off a task's count, see Task. `ready` gets the task when that was the last.
 inline void trigger(Task& successor, FailurePtr const& failure, Vector<Task*>& ready) {
   if (failure != nullptr) inherit(successor, failure);

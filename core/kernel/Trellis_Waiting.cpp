@@ -319,7 +319,7 @@ bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const
 /// might wait for something that depends on the task beneath it. It runs what it waits for, see
 /// `run_needed`, and tasks bound to the main thread, which no other thread may run. If there is
 /// none it sleeps, and another thread takes its place.
-inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate) {
+inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, SectionGate* gate) {
   if (frame.is_launch()) refuse_while_launched(frame);
   let_go_what_is_held(frame.seat);
   // A ready task is not complete. So no task on the way from it up to the awaited one, and on to
@@ -344,7 +344,7 @@ inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, Section
 /// no predecessors, it runs here at once, as that wait cannot be hopeless. Any other section may be
 /// begun by other threads once the search for circles knows of the wait.
 void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_part,
-                         Sections::Gate& gate) {
+                         SectionGate& gate) {
   Task& task = *handle.task;
   bool const here = is_part && &frame == Frame::top && may_run_above(frame) && !task.exclusive &&
                     !task.marks.main_thread && !task.runs_on_device() &&
@@ -370,7 +370,7 @@ void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
 }
 
 void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go,
-                             Sections::Gate* gate) {
+                             SectionGate* gate) {
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
   TaskHandle const handle = m_kernel.resolve(asked);
   bool const is_done = m_kernel.is_done(handle);
@@ -401,7 +401,7 @@ void Waiting::require_may_wait() const {
 /// other tasks except those that no other thread may run: others might take longer than the
 /// section, or wait for what the program does after it. When it finds none it sleeps, and another
 /// thread gets its place.
-void Waiting::wait_for_section(TaskHandle const& asked, Sections::Gate& gate) {
+void Waiting::wait_for_section(TaskHandle const& asked, SectionGate& gate) {
   if (Frame* const frame = Frame::of(m_kernel)) return wait_for_gated(asked, frame, true, &gate);
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
   TaskHandle const handle = m_kernel.resolve(asked);
@@ -517,7 +517,7 @@ bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
 }
 
 /// Does the rest of `wait_long`: other threads have what the wait needs, or no thread has it yet.
-void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate) {
+void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, SectionGate* gate) {
   SleepRecord const record(m_kernel.recorder(), frame);
   auto const done = [&] { return m_kernel.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};

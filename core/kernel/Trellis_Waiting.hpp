@@ -9,6 +9,7 @@
 #include <recorded/Trellis_PlanNode.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <kernel/Trellis_Region.hpp>
+#include <kernel/Trellis_SectionGate.hpp>
 #include <kernel/Trellis_Task.hpp>
 #include <kernel/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_Workers.hpp>
@@ -80,7 +81,7 @@ class Waiting {
   void require_may_wait() const;
   /// Called by a thread, outside of tasks or within one, that has called `fork_join`. The gate
   /// opens when the wait can end, and cannot throw any more.
-  void wait_for_section(TaskHandle const& section, Sections::Gate& gate);
+  void wait_for_section(TaskHandle const& section, SectionGate& gate);
 
   void main_looks_again();
 
@@ -112,12 +113,12 @@ class Waiting {
   bool run_needed_for(Frame& frame, TaskHandle const& handle);
   bool run_before(Frame& frame, TaskHandle const& handle);
   void wait_for_parts_here(TaskHandle const& self, TaskHandle const& running, Frame* frame);
-  void wait_for_gated(TaskHandle const& handle, Frame* frame, bool lets_go, Sections::Gate* gate);
-  void wait_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate);
-  void wait_gated(Frame& frame, TaskHandle const& handle, bool is_part, Sections::Gate& gate);
+  void wait_for_gated(TaskHandle const& handle, Frame* frame, bool lets_go, SectionGate* gate);
+  void wait_inside(Frame& frame, TaskHandle const& handle, SectionGate* gate);
+  void wait_gated(Frame& frame, TaskHandle const& handle, bool is_part, SectionGate& gate);
   void wait_long(Frame& frame, TaskHandle const& handle);
   [[noreturn]] void refuse_while_launched(Frame const& frame) const;
-  void sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate = nullptr);
+  void sleep_inside(Frame& frame, TaskHandle const& handle, SectionGate* gate = nullptr);
   void let_go_what_is_held(Seat& seat);
   class AbsenceElsewhere;
   void check_no_cycle(LiveAccess waiter, LiveAccess awaited);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <engine/Trellis_Completions.hpp>
 #include <kernel/Trellis_Frame.hpp>
+#include <device/Trellis_NotServing.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 
@@ -79,7 +80,7 @@ void Polling::ask(ProgressSource& source) {
 }
 
 void Polling::call_functions(Seat& seat, bool of_main) {
-  DeviceTasks::NotServing const not_serving(m_devices, seat);
+  NotServing const not_serving(m_kernel, m_devices.offered(), seat);
   std::atomic<int>& count = of_main ? m_asked_of_main : m_asked;
   for (std::size_t k = 0;; ++k) {
     std::shared_ptr<ProgressSource> source;

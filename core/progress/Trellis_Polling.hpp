@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_POLLING_HPP
 
 #include <device/Trellis_DeviceTasks.hpp>
+#include <kernel/Trellis_Kernel.hpp>
 #include <progress/Trellis_Poller.hpp>
 #include <progress/Trellis_ProgressSource.hpp>
 #include <threads/Trellis_Relaxed.hpp>
@@ -37,8 +38,12 @@ class MainQueue;
 /// tasks or waits. A thread that asks for such a function wakes it.
 class Polling {
  public:
-  Polling(DeviceTasks& devices, Completions& completions, MainQueue& main, Workers& workers)
-      : m_devices(devices), m_completions(completions), m_main(main), m_workers(workers) {}
+  Polling(Kernel& kernel, DeviceTasks& devices, Completions& completions, MainQueue& main)
+      : m_kernel(kernel),
+        m_devices(devices),
+        m_completions(completions),
+        m_main(main),
+        m_workers(kernel.workers()) {}
   Polling(Polling const&) = delete;
   Polling& operator=(Polling const&) = delete;
 
@@ -121,6 +126,7 @@ class Polling {
   }
   void call_functions(Seat& seat, bool of_main);
 
+  Kernel& m_kernel;
   DeviceTasks& m_devices;
   Completions& m_completions;
   MainQueue& m_main;

@@ -288,7 +288,7 @@ void Passes::link_part(RecordedGraph const& plan, std::vector<Task*> const& part
     if (m_recorder) m_recorder->edge(part.id, next.id, edge.reason);
     if (as_graph) continue;
     part.add_successor(&next);
-    if (next.runs_on_device() && DeviceTasks::trigger_between(part, next) == Trigger::launch)
+    if (next.runs_on_device() && trigger_between(part, next) == Trigger::launch)
       next.on_device->predecessors.push_back({&part, part.id});
   }
   if (!as_graph) part.set_edges(std::max(plan.edges_to(k), 1));

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <kernel/Trellis_SectionGate.hpp>
+
+namespace trellis::Impl {
+
+void SectionGate::open(Seat& seat) {
+  if (!std::exchange(m_is_closed, false)) return;
+  Vector<Task*> ready;
+  trigger(*m_section.task, nullptr, ready);
+  if (!ready.empty()) m_kernel.make_ready(*ready.front(), &seat);
+}
+
+/// Memory order: it acquires, as the last decrement of any count does; see Task.
+bool SectionGate::open_if_last() {
+  std::int32_t expected = 1;
+  if (!m_is_closed || !m_section.task->unfinished.compare_exchange_strong(
+                          expected, 0, std::memory_order_acq_rel, std::memory_order_relaxed))
+    return false;
+  m_is_closed = false;
+  return true;
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SECTIONGATE_HPP
+#define TRELLIS_IMPL_SECTIONGATE_HPP
+
+#include <kernel/Trellis_Kernel.hpp>
+
+#include <utility>
+
+namespace trellis::Impl {
+
+/// An edge of a section that its caller takes off. Until then the task is pending, so its cell is
+/// not reused, and no thread runs its body. What the caller has done before, such as a request to
+/// cancel the section, happens before the body by the decrement, as with any edge.
+///
+/// A section of a serial graph has no gate, as its caller has the turn, or is in no task of that
+/// graph and may wait. A section that a pass has collected has none either.
+class SectionGate {
+ public:
+  SectionGate(Kernel& kernel, TaskHandle const& section, bool is_closed)
+      : m_kernel(kernel), m_section(section), m_is_closed(is_closed) {}
+  SectionGate(SectionGate const&) = delete;
+  SectionGate& operator=(SectionGate const&) = delete;
+  /// Lets other threads run the section when its predecessors are done.
+  void open(Seat& seat);
+  /// Opens the gate if no other edge is left. True: the calling thread has the task, which is
+  /// ready. False: nothing has changed.
+  [[nodiscard]] bool open_if_last();
+  [[nodiscard]] bool is_closed() const { return m_is_closed; }
+
+ private:
+  Kernel& m_kernel;
+  TaskHandle const& m_section;
+  bool m_is_closed;
+};
+
+}  // namespace trellis::Impl
+
+#endif
