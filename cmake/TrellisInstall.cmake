@@ -54,7 +54,7 @@ install(TARGETS ${targets} EXPORT TrellisTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT TrellisTargets NAMESPACE Trellis:: DESTINATION ${trellis_package})
 
-install(PROGRAMS core/trace/statistics.py DESTINATION ${CMAKE_INSTALL_BINDIR}
+install(PROGRAMS core/tools/statistics.py DESTINATION ${CMAKE_INSTALL_BINDIR}
   RENAME trellis_statistics)
 if(Trellis_HAS_MPI)
   install(PROGRAMS policies/mpi/merge_traces.py DESTINATION ${CMAKE_INSTALL_BINDIR}

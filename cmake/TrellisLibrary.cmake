@@ -39,7 +39,7 @@ if(Trellis_HAS_MPI)
 endif()
 
 set(core_globs core/*/*.cpp)
-set(trellis_globs spaces/src/*.cpp policies/src/*.cpp)
+set(trellis_globs spaces/src/*.cpp policies/annotations/src/*.cpp policies/patterns/src/*.cpp)
 foreach(part ${trellis_parts})
   set(${part}_globs policies/${part}/src/*.cpp)
 endforeach()
@@ -142,7 +142,7 @@ endif()
 
 # spdlog takes the compiler longest of all, and the log is not on a fast path.
 if(Trellis_HAS_SPDLOG AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-  set_source_files_properties(core/trace/Trellis_StateLog.cpp PROPERTIES COMPILE_OPTIONS -O1)
+  set_source_files_properties(core/tools/Trellis_StateLog.cpp PROPERTIES COMPILE_OPTIONS -O1)
 endif()
 
 # A part's headers, in reach of those who link it.

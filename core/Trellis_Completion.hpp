@@ -4,8 +4,8 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_TaskId.hpp>
-#include <task/Trellis_Result.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
+#include <impl/Trellis_Result.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
 
 #include <concepts>
 #include <exception>
@@ -16,7 +16,7 @@ namespace trellis {
 
 namespace Impl {
 
-struct CompletionDoor;
+struct CompletionInternals;
 
 /// The part of a `Completion` that does not depend on its value. Completions is the engine's side.
 class OpenCompletion {
@@ -94,7 +94,7 @@ class Completion : public Impl::OpenCompletion {
   }
 
  private:
-  friend struct Impl::CompletionDoor;
+  friend struct Impl::CompletionInternals;
   Completion(Impl::TaskHandle const& task, Impl::Result<T>* result)
       : OpenCompletion(task), m_result(result) {}
   Impl::Result<T>* m_result = nullptr;  ///< of the task, which lives until `done` or `fail`
@@ -112,13 +112,13 @@ class Completion<void> : public Impl::OpenCompletion {
   }
 
  private:
-  friend struct Impl::CompletionDoor;
+  friend struct Impl::CompletionInternals;
   explicit Completion(Impl::TaskHandle const& task) : OpenCompletion(task) {}
 };
 
 namespace Impl {
 
-struct CompletionDoor {
+struct CompletionInternals {
   /// The Completion for the running body of this task, whose result has no value yet.
   static Completion<void> open(TaskHandle const& task) { return Completion<void>(count(task)); }
   template <class T>

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_ERROR_HPP
 #define TRELLIS_ERROR_HPP
 
-#include <task/Trellis_OneForAll.hpp>
+#include <base/Trellis_OneForAll.hpp>
 
 #include <exception>
 #include <stdexcept>

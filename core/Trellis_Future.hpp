@@ -4,8 +4,8 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_Label.hpp>
-#include <task/Trellis_Result.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
+#include <impl/Trellis_Result.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
 
 #include <concepts>
 #include <source_location>
@@ -14,7 +14,7 @@
 namespace trellis {
 
 namespace Impl {
-struct FutureDoor;
+struct FutureInternals;
 template <class F>
 concept Continuation = !std::convertible_to<F, Label>;
 }  // namespace Impl
@@ -75,7 +75,7 @@ class Future {
   auto then(Label label, Scope& self, F&& f) const;
 
  private:
-  friend struct Impl::FutureDoor;
+  friend struct Impl::FutureInternals;
   void require_valid() const {
     if (!valid()) throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
   }
@@ -113,7 +113,7 @@ class Future<void> {
   auto then(Label label, Scope& self, F&& f) const;
 
  private:
-  friend struct Impl::FutureDoor;
+  friend struct Impl::FutureInternals;
   void require_valid() const {
     if (!valid()) throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
   }
@@ -122,7 +122,7 @@ class Future<void> {
 
 namespace Impl {
 
-struct FutureDoor {
+struct FutureInternals {
   template <class T>
   static TaskHandle handle(Future<T> const& future) {
     return future.m_handle;

@@ -13,7 +13,7 @@
 namespace trellis {
 
 namespace Impl {
-struct GraphDoor;
+struct GraphInternals;
 struct PlanState;
 }  // namespace Impl
 
@@ -47,7 +47,7 @@ class Plan {
   [[nodiscard]] std::size_t accesses() const;
 
  private:
-  friend struct Impl::GraphDoor;
+  friend struct Impl::GraphInternals;
   explicit Plan(std::shared_ptr<Impl::PlanState> state) : m_state(std::move(state)) {}
   std::shared_ptr<Impl::PlanState> m_state;
 };

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_PROGRESS_HPP
 #define TRELLIS_PROGRESS_HPP
 
-#include <kernel/Trellis_TaskHandle.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
 
 #include <memory>
 #include <utility>
@@ -11,7 +11,7 @@ namespace trellis {
 
 namespace Impl {
 class ProgressSource;
-struct GraphDoor;
+struct GraphInternals;
 }  // namespace Impl
 
 /// Which threads call a progress function.
@@ -38,7 +38,7 @@ class Progress {
   void ask();
 
  private:
-  friend struct Impl::GraphDoor;
+  friend struct Impl::GraphInternals;
   Progress(std::shared_ptr<Impl::ProgressSource> source, Impl::TaskHandle const& graph)
       : m_source(std::move(source)), m_graph(graph) {}
   std::shared_ptr<Impl::ProgressSource> m_source;

@@ -3,7 +3,7 @@
 #define TRELLIS_SCHEDULINGPOLICY_HPP
 
 #include <Trellis_Tag.hpp>
-#include <task/Trellis_FunctionRef.hpp>
+#include <base/Trellis_FunctionRef.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -124,7 +124,7 @@ struct PlannedTasks {
 /// (`self.respawn()`), which run whatever the policy prefers. `push`, `finished` and `pop` see only
 /// tasks that may run now, anywhere.
 ///
-/// A seat stands for a thread that runs tasks; seat -1 is a thread that only submits.
+/// A worker slot stands for a thread that runs tasks; slot -1 is a thread that only submits.
 class SchedulingPolicy {
  public:
   SchedulingPolicy() = default;
@@ -133,20 +133,20 @@ class SchedulingPolicy {
   virtual ~SchedulingPolicy() = default;
 
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// Called once for each graph, before anything else, when the policy is empty. All later seat
-  /// numbers are below `seats`.
-  virtual void start(int seats) = 0;
-  /// Takes a task that became ready when it was submitted from this seat. The policy may also have
+  /// Called once for each graph, before anything else, when the policy is empty. All later slot
+  /// numbers are below `slots`.
+  virtual void start(int slots) = 0;
+  /// Takes a task that became ready when it was submitted from this slot. The policy may also have
   /// given it out before, to a thread that has to do something else first.
-  virtual void push(ReadyTask task, int seat) = 0;
-  /// A task that ran on this seat made these ready, in order of submission (never empty). Returns
-  /// the task that the seat should run at once, or nothing. It may also return a task that `pop`
+  virtual void push(ReadyTask task, int slot) = 0;
+  /// A task that ran on this slot made these ready, in order of submission (never empty). Returns
+  /// the task that the slot should run at once, or nothing. It may also return a task that `pop`
   /// could have returned. It keeps those of `ready` that it does not return, as if they had been
   /// pushed.
-  virtual ReadyTask finished(std::span<ReadyTask const> ready, int seat) = 0;
-  /// Returns a task for this seat to run, or nothing.
-  virtual ReadyTask pop(int seat) = 0;
-  /// Returns a task for which `wanted` returns true, or nothing. A task on this seat, or the thread
+  virtual ReadyTask finished(std::span<ReadyTask const> ready, int slot) = 0;
+  /// Returns a task for this slot to run, or nothing.
+  virtual ReadyTask pop(int slot) = 0;
+  /// Returns a task for which `wanted` returns true, or nothing. A task on this slot, or the thread
   /// that has called `fork_join`, waits for it and would run it meanwhile. The task is removed, as
   /// by `pop`. `wanted` is quick and may be called under the policy's locks. It asks nothing of the
   /// policy, and must not be kept.
@@ -154,17 +154,17 @@ class SchedulingPolicy {
   /// A policy may miss a task, or always return nothing, as the default does. Nothing hangs: the
   /// thread then sleeps, and another one runs the awaited task when `pop` gives it out. That costs
   /// two thread switches for each wait for a ready task, and parts of a task wait behind everything
-  /// that the policy prefers. So a policy should look where tasks of the calling seat are, newest
-  /// first, and at tasks without a seat. It chooses how far to look; the default policy looks at
+  /// that the policy prefers. So a policy should look where tasks of the calling slot are, newest
+  /// first, and at tasks without a slot. It chooses how far to look; the default policy looks at
   /// some hundred.
-  virtual ReadyTask pop_wanted(int /*seat*/, Impl::FunctionRef<bool(ReadyTask)> /*wanted*/) {
+  virtual ReadyTask pop_wanted(int /*slot*/, Impl::FunctionRef<bool(ReadyTask)> /*wanted*/) {
     return {};
   }
-  /// True when no seat would get a task. The engine puts threads to sleep on this answer. A call
+  /// True when no slot would get a task. The engine puts threads to sleep on this answer. A call
   /// that starts after a `push` has returned must see the pushed task, also across threads
   /// (sequentially consistent).
   [[nodiscard]] virtual bool empty() const = 0;
-  /// About how many tasks seats would get. A thread that was woken and got a task wakes two more,
+  /// About how many tasks slots would get. A thread that was woken and got a task wakes two more,
   /// while there are enough tasks for both. With 0, the default, each thread wakes only the next
   /// one. The answer may be outdated, but should be quick: take no locks for it.
   [[nodiscard]] virtual std::size_t backlog() const { return 0; }
@@ -220,14 +220,14 @@ class ForwardingPolicy : public SchedulingPolicy {
   explicit ForwardingPolicy(std::shared_ptr<SchedulingPolicy> to) : m_to(std::move(to)) {}
 
   [[nodiscard]] std::string_view name() const override { return m_to->name(); }
-  void start(int seats) override { m_to->start(seats); }
-  void push(ReadyTask task, int seat) override { m_to->push(task, seat); }
-  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
-    return m_to->finished(ready, seat);
+  void start(int slots) override { m_to->start(slots); }
+  void push(ReadyTask task, int slot) override { m_to->push(task, slot); }
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+    return m_to->finished(ready, slot);
   }
-  ReadyTask pop(int seat) override { return m_to->pop(seat); }
-  ReadyTask pop_wanted(int seat, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
-    return m_to->pop_wanted(seat, wanted);
+  ReadyTask pop(int slot) override { return m_to->pop(slot); }
+  ReadyTask pop_wanted(int slot, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
+    return m_to->pop_wanted(slot, wanted);
   }
   [[nodiscard]] bool empty() const override { return m_to->empty(); }
   [[nodiscard]] std::size_t backlog() const override { return m_to->backlog(); }
@@ -247,12 +247,12 @@ class ForwardingPolicy : public SchedulingPolicy {
   std::shared_ptr<SchedulingPolicy> const m_to;
 };
 
-/// The default policy. Each seat has its own double-ended queue. A finished task's first ready
-/// successor remains on its seat; the others run there last in, first out; idle seats steal the
+/// The default policy. Each slot has its own double-ended queue. A finished task's first ready
+/// successor remains on its slot; the others run there last in, first out; idle slots steal the
 /// oldest. After four tasks in a row, each a successor of the one before, a waiting task that was
 /// submitted earlier takes its turn, so chains of tasks advance side by side. This holds among
 /// tasks of the graph, among parts of one task, and within one plan, where at most 16 tasks wait.
-/// Submitted tasks go to a shared queue from which seats take batches. Positive priorities go
+/// Submitted tasks go to a shared queue from which slots take batches. Positive priorities go
 /// first, negative ones last.
 [[nodiscard]] std::shared_ptr<SchedulingPolicy> make_work_stealing_policy();
 

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_TAG_HPP
 #define TRELLIS_TAG_HPP
 
-#include <task/Trellis_SharedObject.hpp>
+#include <base/Trellis_SharedObject.hpp>
 
 #include <concepts>
 #include <functional>

@@ -9,8 +9,8 @@
 #include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraphOptions.hpp>
 #include <Trellis_TaskNumber.hpp>
-#include <progress/Trellis_ProgressSource.hpp>
-#include <task/Trellis_FunctionRef.hpp>
+#include <base/Trellis_ProgressSource.hpp>
+#include <base/Trellis_FunctionRef.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Trace;
 namespace Impl {
 class Engine;
 struct GraphControl;
-struct GraphDoor;
+struct GraphInternals;
 }  // namespace Impl
 
 /// A sequence of tasks, and the threads that run them as soon as their accesses allow.
@@ -212,7 +212,7 @@ class TaskGraph {
   /// future of the replay instead.
   template <class T>
   void cancel(Future<T> const& future) {
-    ask_to_stop(Impl::FutureDoor::handle(future));
+    ask_to_stop(Impl::FutureInternals::handle(future));
   }
 
   /// Makes the graph call `f()` while there is something to ask for, until it returns false. So
@@ -301,7 +301,7 @@ class TaskGraph {
   [[nodiscard]] Trace trace() const;
 
  private:
-  friend struct Impl::GraphDoor;
+  friend struct Impl::GraphInternals;
   [[nodiscard]] Impl::Engine& engine() const;
   void ask_to_stop(Impl::TaskHandle const& task);
   void wait_for(std::span<TaskNumber const> numbers, Awaited what,

@@ -18,7 +18,7 @@ namespace trellis {
 
 namespace Impl {
 class NumberTable;
-struct NumberDoor;
+struct NumberInternals;
 }  // namespace Impl
 
 /// A number that a task has, or will have. `number(k)` gives it to a task; `after(k)` and
@@ -70,7 +70,7 @@ class TaskNumber {
   friend std::ostream& operator<<(std::ostream& out, TaskNumber const& number);
 
  private:
-  friend struct Impl::NumberDoor;
+  friend struct Impl::NumberInternals;
   constexpr TaskNumber(Impl::NumberTable* table, std::uint64_t source, std::uint64_t value)
       : m_table(table), m_source(source), m_value(value) {}
 
@@ -89,7 +89,7 @@ enum class Awaited {
 
 namespace Impl {
 
-struct NumberDoor {
+struct NumberInternals {
   static constexpr TaskNumber make(NumberTable* table, std::uint64_t source, std::uint64_t value) {
     return {table, source, value};
   }
@@ -126,7 +126,7 @@ template <Impl::NumberRange R>
 template <>
 struct std::hash<trellis::TaskNumber> {
   [[nodiscard]] std::size_t operator()(trellis::TaskNumber const& number) const noexcept {
-    std::uint64_t const source = trellis::Impl::NumberDoor::source(number);
+    std::uint64_t const source = trellis::Impl::NumberInternals::source(number);
     return static_cast<std::size_t>((number.value() + (source << 48)) * 0x9E3779B97F4A7C15u);
   }
 };

@@ -4,22 +4,22 @@
 
 /// The first tier of Trellis: annotated parallel patterns on a task graph. Everything else comes
 /// with the headers of topics, which docs/names.md lists.
-#include <Trellis_Annotations.hpp>
+#include <annotations/Trellis_Annotations.hpp>
 #include <Trellis_Completion.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_Future.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_Plan.hpp>
-#include <Trellis_Properties.hpp>
-#include <Trellis_ResourcePolicy.hpp>
+#include <annotations/Trellis_Properties.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <Trellis_TaskGraphOptions.hpp>
 #include <Trellis_TaskId.hpp>
-#include <Trellis_TaskScope.hpp>
+#include <annotations/Trellis_TaskScope.hpp>
 #include <Trellis_Token.hpp>
 #include <Trellis_Version.hpp>
-#include <Trellis_ViewList.hpp>
+#include <annotations/Trellis_ViewList.hpp>
 #include <patterns/Trellis_DeepCopy.hpp>
 #include <patterns/Trellis_ForkJoin.hpp>
 #include <patterns/Trellis_HostTask.hpp>

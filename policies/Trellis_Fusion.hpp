@@ -4,7 +4,7 @@
 
 /// With this header ready tasks run as one launch, and you advise a graph which tasks, and when.
 #include <Trellis_Orchestration.hpp>
-#include <Trellis_Properties.hpp>
+#include <annotations/Trellis_Properties.hpp>
 
 namespace trellis {
 

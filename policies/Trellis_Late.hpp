@@ -3,7 +3,7 @@
 #define TRELLIS_LATE_HPP
 
 /// With this header tasks may determine the extents of Views.
-#include <Trellis_LateView.hpp>
+#include <annotations/Trellis_LateView.hpp>
 #include <patterns/Trellis_LateCopy.hpp>
 
 #endif

@@ -4,7 +4,7 @@
 
 /// With this header tasks have numbers that are known before the tasks exist: `number(k)`,
 /// `after(k)`, `graph.wait(k)`.
-#include <Trellis_Properties.hpp>
+#include <annotations/Trellis_Properties.hpp>
 #include <Trellis_TaskNumber.hpp>
 #include <Trellis_TaskNumbers.hpp>
 

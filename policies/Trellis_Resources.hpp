@@ -4,9 +4,9 @@
 
 /// With this header you annotate more than Views: types of your own, host memory, accesses that are
 /// collected at run time, and Views with memory traits.
-#include <Trellis_AccessList.hpp>
-#include <Trellis_MemoryTraits.hpp>
-#include <Trellis_Resource.hpp>
-#include <impl/Trellis_IsResource.hpp>
+#include <annotations/Trellis_AccessList.hpp>
+#include <annotations/Trellis_MemoryTraits.hpp>
+#include <annotations/Trellis_Resource.hpp>
+#include <annotations/impl/Trellis_IsResource.hpp>
 
 #endif

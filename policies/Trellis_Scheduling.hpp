@@ -5,7 +5,7 @@
 /// With this header you control the order of tasks: by scheduling policies, and by rules between
 /// tasks that have tags.
 #include <Trellis_PriorityPolicy.hpp>
-#include <Trellis_Properties.hpp>
+#include <annotations/Trellis_Properties.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraph.hpp>

@@ -8,9 +8,9 @@
 #include <OpenMP/Trellis_SpaceOpenMP.hpp>
 #include <Serial/Trellis_SpaceSerial.hpp>
 #include <Trellis_Error.hpp>
-#include <Trellis_AdapterOf.hpp>
-#include <Trellis_RunOn.hpp>
-#include <task/Trellis_OneForAll.hpp>
+#include <common/Trellis_AdapterOf.hpp>
+#include <common/Trellis_RunOn.hpp>
+#include <base/Trellis_OneForAll.hpp>
 
 #include <string>
 

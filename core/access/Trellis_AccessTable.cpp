@@ -2,9 +2,9 @@
 #include <Trellis_Error.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <task/Trellis_Failure.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <kernel/Trellis_TaskSlab.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskSlab.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -39,7 +39,7 @@ void Resource::remove_from_index(AreaEntry& entry) {
   if (m_index != nullptr) m_index->erase(entry.area, &entry);
 }
 
-void Resource::drop_gone() {
+void Resource::drop_retired() {
   entries.erase_if([](AreaEntry const* entry) { return entry->resource == nullptr; });
 }
 
@@ -294,11 +294,13 @@ bool AccessTable::can_be_forgotten(AreaEntry const& entry, TaskId before) const 
   auto const poisons = [&](LiveAccess const& access) {
     return access.id >= entry.resource->since && m_failures.poisons(access.id) != nullptr;
   };
-  auto const poisons_loosely = [&](AreaEntry::Loose const& loose) { return poisons(loose.who); };
+  auto const poisons_unindexed = [&](AreaEntry::Unindexed const& unindexed) {
+    return poisons(unindexed.who);
+  };
   return !m_failures.any() ||
          (std::none_of(entry.current.begin(), entry.current.end(), poisons) &&
           std::none_of(entry.previous.begin(), entry.previous.end(), poisons) &&
-          std::none_of(entry.loose.begin(), entry.loose.end(), poisons_loosely));
+          std::none_of(entry.unindexed.begin(), entry.unindexed.end(), poisons_unindexed));
 }
 
 void AccessTable::forget_older(TaskId before, TaskId before_once) {
@@ -335,7 +337,7 @@ void AccessTable::forget(Vector<AreaEntry*> const& gone) {
     m_crowd += crowd_of(*entry);
   }
   for (Resource* resource : touched) {
-    resource->drop_gone();
+    resource->drop_retired();
     if (resource->entries.empty()) m_resources.erase(resource->begin);
   }
   std::fill(std::begin(m_trail), std::end(m_trail), nullptr);
@@ -361,35 +363,36 @@ LiveAccess AccessTable::find_live(Area const& area) const {
       // (Members of `previous` have another mode, but not `none`.)
       for (LiveAccess const& each : entry.previous) look(each, Mode::read_write);
       for (LiveAccess const& each : entry.current) look(each, entry.mode);
-      for (AreaEntry::Loose const& each : entry.loose) look(each.who, each.mode);
+      for (AreaEntry::Unindexed const& each : entry.unindexed) look(each.who, each.mode);
     });
   return found;
 }
 
-// --- loose accesses ------------------------------------------------------------------------------
+// --- unindexed accesses ------------------------------------------------------------------------------
 
-bool AccessTable::is_gone(LiveAccess const& access) const {
+bool AccessTable::is_retired(LiveAccess const& access) const {
   return !m_keep_all && access.task->live_id.load(std::memory_order_acquire) != access.id &&
          m_failures.poisons(access.id) == nullptr;
 }
 
-void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
-                                     FunctionRef<bool(LiveAccess)> order_after) {
-  Vector<AreaEntry::Loose*> found;
+void AccessTable::order_behind_unindexed(AreaEntry& entry, AccessKind kind, TaskId self,
+                                         FunctionRef<bool(LiveAccess)> order_after) {
+  Vector<AreaEntry::Unindexed*> found;
   auto const collect = [&](AreaEntry& other) {
-    std::erase_if(other.loose, [&](AreaEntry::Loose const& loose) { return is_gone(loose.who); });
-    for (AreaEntry::Loose& loose : other.loose)
-      if (loose.who.id != self) found.push_back(&loose);
+    std::erase_if(other.unindexed,
+                  [&](AreaEntry::Unindexed const& unindexed) { return is_retired(unindexed.who); });
+    for (AreaEntry::Unindexed& unindexed : other.unindexed)
+      if (unindexed.who.id != self) found.push_back(&unindexed);
   };
   collect(entry);
   for (AreaEntry::Overlap const& each : entry.overlaps) collect(*each.entry());
 
-  // Newest first: accesses that may lie between a loose access and the new one have been checked
+  // Newest first: accesses that may lie between a unindexed access and the new one have been checked
   // before.
   std::sort(found.begin(), found.end(),
             [](auto const* a, auto const* b) { return a->who.id > b->who.id; });
-  for (AreaEntry::Loose* each : found) {
-    bool const depends = manner.depends_on(each->manner());
+  for (AreaEntry::Unindexed* each : found) {
+    bool const depends = kind.depends_on(each->kind());
     bool const counts = each->who.task != nullptr;  // else it is only kept for the record
     bool const has_path = each->behind != 0 && m_before.contains(each->behind);
     if (depends && each->behind == 0) each->behind = self;
@@ -397,22 +400,22 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
       if (has_path)
         m_demoted_before.insert(each->who.id);
       else if (depends && m_demoted_before.insert(each->who.id).second)
-        m_let_go.push_back(each->who.id);
+        m_released.push_back(each->who.id);
     } else if (has_path) {
       m_before.insert(each->who.id);
     } else if (depends && m_before.insert(each->who.id).second) {
       order_after(each->who);
     }
   }
-  for (TaskId const id : m_let_go)
+  for (TaskId const id : m_released)
     if (!m_before.contains(id)) order_after({nullptr, id});
 
   // An access that conflicts with a dropped one conflicts with the new access, too, which is
   // ordered after the dropped one.
   auto const drop = [&](AreaEntry& other) {
-    std::erase_if(other.loose, [&](AreaEntry::Loose const& loose) {
-      return loose.who.id != self && manner.depends_on(loose.manner()) &&
-             manner.covers(loose.manner());
+    std::erase_if(other.unindexed, [&](AreaEntry::Unindexed const& unindexed) {
+      return unindexed.who.id != self && kind.depends_on(unindexed.kind()) &&
+             kind.covers(unindexed.kind());
     });
   };
   drop(entry);
@@ -420,48 +423,49 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
     if (each.covered()) drop(*each.entry());
 }
 
-void AccessTable::drop_loose(bool all) {
-  if (!m_any_loose) return;
-  m_entered_beside_loose = 0;
-  m_any_loose = false;
+void AccessTable::drop_unindexed(bool all) {
+  if (!m_any_unindexed) return;
+  m_entered_beside_unindexed = 0;
+  m_any_unindexed = false;
   for_each_entry([&](AreaEntry& entry) {
-    std::erase_if(entry.loose,
-                  [&](AreaEntry::Loose const& loose) { return all || is_gone(loose.who); });
-    m_any_loose = m_any_loose || !entry.loose.empty();
+    std::erase_if(entry.unindexed, [&](AreaEntry::Unindexed const& unindexed) {
+      return all || is_retired(unindexed.who);
+    });
+    m_any_unindexed = m_any_unindexed || !entry.unindexed.empty();
   });
 }
 
-void AccessTable::enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
-                                     FunctionRef<bool(LiveAccess)> order_after) {
-  // While there may be loose accesses every task pays for it, so from time to time this is checked.
-  if (++m_entered_beside_loose > std::max<std::size_t>(256, m_slab.size())) drop_loose();
+void AccessTable::enter_beside_unindexed(AreaEntry& entry, Mode mode, Task& task, TaskId id,
+                                         FunctionRef<bool(LiveAccess)> order_after) {
+  // While there may be unindexed accesses every task pays for it, so from time to time this is checked.
+  if (++m_entered_beside_unindexed > std::max<std::size_t>(256, m_slab.size())) drop_unindexed();
   begin_path();
   enter_groups(entry, mode, task, id, [&](LiveAccess before) { return note(before, order_after); });
-  order_behind_loose(entry, {mode, nullptr}, id, order_after);
+  order_behind_unindexed(entry, {mode, nullptr}, id, order_after);
 }
 
 void AccessTable::enter(AreaEntry& entry, StatePtr const& state, Task& task, TaskId id,
                         FunctionRef<bool(LiveAccess)> order_after) {
   entry.last_used = id;
-  m_any_loose = true;
+  m_any_unindexed = true;
   begin_path();
   auto const after_group = [&](LiveAccess before) { return note(before, order_after); };
   order_behind(entry, Mode::write, id, after_group);
   for (AreaEntry::Overlap const& each : entry.overlaps)
     order_behind(*each.entry(), Mode::write, id, after_group);
-  order_behind_loose(entry, {Mode::write, state.get()}, id, order_after);
-  entry.loose.push_back({{&task, id}, Mode::write, state});
+  order_behind_unindexed(entry, {Mode::write, state.get()}, id, order_after);
+  entry.unindexed.push_back({{&task, id}, Mode::write, state});
 }
 
 void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& request) const {
   AnyState const& state = **request.state;
   auto const check = [&](AreaEntry const& other) {
-    for (AreaEntry::Loose const& loose : other.loose)
-      if (loose.state != nullptr &&
-          (state.disagrees_with(*loose.state) || loose.state->disagrees_with(state)))
+    for (AreaEntry::Unindexed const& unindexed : other.unindexed)
+      if (unindexed.state != nullptr &&
+          (state.disagrees_with(*unindexed.state) || unindexed.state->disagrees_with(state)))
         throw Error(Error::Kind::bad_access,
                     name_of(entry.area, *entry.resource) + " is accessed in the states " +
-                        state.text() + " and " + loose.state->text() +
+                        state.text() + " and " + unindexed.state->text() +
                         ", which do not agree on whether they depend on each other");
   };
   check(entry);
@@ -469,7 +473,7 @@ void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& r
 }
 
 void AccessTable::take_out(AreaEntry& entry, TaskId id) {
-  m_any_loose = true;
+  m_any_unindexed = true;
   for (SmallVector<LiveAccess, 1>* group : {&entry.current, &entry.previous}) {
     if (m_keep_all) {  // what comes later is still ordered after what was there before the task
       for (LiveAccess& access : *group)
@@ -479,10 +483,11 @@ void AccessTable::take_out(AreaEntry& entry, TaskId id) {
     }
   }
   if (m_keep_all) {
-    for (AreaEntry::Loose& loose : entry.loose)
-      if (loose.who.id == id) loose.who.task = nullptr;
+    for (AreaEntry::Unindexed& unindexed : entry.unindexed)
+      if (unindexed.who.id == id) unindexed.who.task = nullptr;
   } else {
-    std::erase_if(entry.loose, [&](AreaEntry::Loose const& loose) { return loose.who.id == id; });
+    std::erase_if(entry.unindexed,
+                  [&](AreaEntry::Unindexed const& unindexed) { return unindexed.who.id == id; });
   }
 }
 
@@ -501,11 +506,11 @@ void AccessTable::compact(SmallVector<LiveAccess, 1>& group, TaskId since) const
 }
 
 bool conflict(Task const& a, TaskAccess const& access, Task const& b) {
-  Manner const manner = a.manner(access);
+  AccessKind const kind = a.kind(access);
   bool found = false;
   b.for_each_access([&](TaskAccess const& other) {
     found = found ||
-            (manner.depends_on(b.manner(other)) && overlaps(access.entry->area, other.entry->area));
+            (kind.depends_on(b.kind(other)) && overlaps(access.entry->area, other.entry->area));
   });
   return found;
 }

@@ -5,16 +5,16 @@
 #include <Trellis_Access.hpp>
 #include <Trellis_Area.hpp>
 #include <Trellis_Graph.hpp>
-#include <access/Trellis_AccessRequest.hpp>
-#include <access/Trellis_AnyState.hpp>
+#include <task/Trellis_AccessRequest.hpp>
+#include <task/Trellis_AnyState.hpp>
 #include <access/Trellis_AreaIndex.hpp>
 #include <access/Trellis_EntrySlab.hpp>
-#include <access/Trellis_LargePages.hpp>
+#include <base/Trellis_LargePages.hpp>
 #include <access/Trellis_Patience.hpp>
-#include <access/Trellis_SmallVector.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <threads/Trellis_SpinLock.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_SmallVector.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <base/Trellis_SpinLock.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -46,7 +46,7 @@ class Resource {
 
   void add(AreaEntry& entry);
   /// Forgets entries whose `resource` is null, after `remove_from_index` was called for them.
-  void drop_gone();
+  void drop_retired();
   void remove_from_index(AreaEntry& entry);
   /// Calls f(entry) for a superset of the entries that overlap `area`.
   template <class F>
@@ -90,7 +90,7 @@ struct Heard {
 };
 
 /// The name of an area for messages, like `name_of` of a request. The caller holds the lock of its
-/// region.
+/// scope.
 [[nodiscard]] std::string name_of(Area const& area, Resource const& resource);
 
 /// True if an access in one mode depends on an access in the other. The rows of the matrix lie in a
@@ -125,17 +125,17 @@ struct LiveAccess {
 /// overlapping area: what both areas share is ordered within this one.
 ///
 /// A new member of `current` replaces the members that it is ordered after. They are known if the
-/// group is `followed`: an access W after all its members conflicts with the group and overlaps its
+/// group is `superseded`: an access W after all its members conflicts with the group and overlaps its
 /// area in part. (If it covered the area, it would have ended the group.) An access that joins the
 /// group conflicts with W as the members do, so it is ordered after W, and thus after them. Without
 /// this rule, consider a tile that is read with its halo, and written by other tasks in parts. It
 /// would have a reader of each step in flight, and each new writer would get an edge to all of
-/// them. A write to the area of a followed group needs no edge to its members either, as it
+/// them. A write to the area of a superseded group needs no edge to its members either, as it
 /// conflicts with W. W may give up what the two share. If W is pending, Relink enters the accesses
 /// before W anew; if W runs, all of these are complete, and none has failed.
 ///
 /// This does not hold for user-defined states, nor for a task that has demoted its accesses. Those
-/// accesses are `loose`, and each new access is compared with them one by one.
+/// accesses are `unindexed`, and each new access is compared with them one by one.
 ///
 /// A program may have a hundred thousand areas, which are then in no cache, so the number of cache
 /// lines touched counts. An access to an area touches three lines of its entry, and one line of
@@ -148,7 +148,7 @@ struct alignas(64) AreaEntry {
   std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   Mode mode = Mode::none;        ///< of `current`
   bool reused = false;           ///< has been used by more than one task
-  bool followed = false;         ///< `current` is, until an access joins it
+  bool superseded = false;       ///< `current` is, until an access joins it
 
   // Second line: read for an area that is accessed.
   AreaEntry* follower = nullptr;  ///< see AccessTable::expected
@@ -173,19 +173,19 @@ struct alignas(64) AreaEntry {
   // Third line, if the area has up to two strides.
   Area area;
 
-  struct Loose;
-  Vector<Loose> loose;
+  struct Unindexed;
+  Vector<Unindexed> unindexed;
   std::uint32_t recorded = 0;  ///< the recorder's
   std::uint32_t joined = 0;    ///< of `join_accesses`: its place there, if it is there
 
-  struct Loose {
+  struct Unindexed {
     LiveAccess who;
     Mode mode;
     StatePtr state;
     /// A later task that was ordered after this access, or 0. Demotion ends that order only when
     /// the two no longer conflict, and then the access is entered anew.
     TaskId behind = 0;
-    [[nodiscard]] Manner manner() const { return {mode, state.get()}; }
+    [[nodiscard]] AccessKind kind() const { return {mode, state.get()}; }
   };
 };
 
@@ -193,7 +193,7 @@ struct alignas(64) AreaEntry {
 /// mesh of ten thousand tiles with halos on all sides needs. Tests set it.
 inline std::atomic<std::size_t> table_kept = std::size_t{1} << 17;
 
-/// Derives dependencies from accesses. One thread at a time uses it, under the lock of its region.
+/// Derives dependencies from accesses. One thread at a time uses it, under the lock of its scope.
 ///
 /// An access to a known area costs one hash look-up and a visit to the members of its groups. It
 /// also visits the groups of overlapping areas, which are known from the first access. A new area
@@ -257,10 +257,10 @@ class AccessTable {
   /// on. That call returns false when the other task is done and is never needed again.
   template <class OrderAfter>
   void enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
-  /// Does the same if there may be loose accesses. It is not inlined, so that other calls do not
+  /// Does the same if there may be unindexed accesses. It is not inlined, so that other calls do not
   /// pay for its size.
-  void enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
-                          FunctionRef<bool(LiveAccess)> order_after);
+  void enter_beside_unindexed(AreaEntry& entry, Mode mode, Task& task, TaskId id,
+                              FunctionRef<bool(LiveAccess)> order_after);
   /// Does the same for a user-defined state.
   void enter(AreaEntry& entry, StatePtr const& state, Task& task, TaskId id,
              FunctionRef<bool(LiveAccess)> order_after);
@@ -285,15 +285,15 @@ class AccessTable {
   void check_symmetric(AreaEntry const& entry, AccessRequest const& request) const;
 
   /// Removes a task that has demoted from an entry. From now on the task is compared one by one:
-  /// each access that it still has is put in as a loose one.
+  /// each access that it still has is put in as a unindexed one.
   void take_out(AreaEntry& entry, TaskId id);
-  /// `behind` is as in AreaEntry::Loose.
-  static void put_in(AreaEntry& entry, Manner manner, StatePtr const& state, Task& task, TaskId id,
-                     TaskId behind) {
-    entry.loose.push_back({{&task, id}, manner.mode, state, behind});
+  /// `behind` is as in AreaEntry::Unindexed.
+  static void put_in(AreaEntry& entry, AccessKind kind, StatePtr const& state, Task& task,
+                     TaskId id, TaskId behind) {
+    entry.unindexed.push_back({{&task, id}, kind.mode, state, behind});
   }
-  void drop_gone(Vector<LiveAccess>& tasks) const {
-    std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
+  void drop_retired(Vector<LiveAccess>& tasks) const {
+    std::erase_if(tasks, [&](LiveAccess const& task) { return is_retired(task); });
   }
   /// Returns a task that is not done and accesses a part of this area, for a task of another graph.
   /// Its `task` is null if there is none. No access is entered.
@@ -303,12 +303,12 @@ class AccessTable {
   /// Restores the initial state. Requires that all tasks are done.
   void clear() {
     if (!empty()) forget_all();
-    m_any_loose = false;
-    m_entered_beside_loose = 0;
+    m_any_unindexed = false;
+    m_entered_beside_unindexed = 0;
     m_collect_at = table_kept;
   }
-  /// Drops the loose accesses of tasks that are done and no longer needed, or all.
-  void drop_loose(bool all = false);
+  /// Drops the unindexed accesses of tasks that are done and no longer needed, or all.
+  void drop_unindexed(bool all = false);
 
  private:
   static void prefetch(AreaEntry const& entry) {
@@ -338,24 +338,24 @@ class AccessTable {
   void begin_path() {
     m_before.clear();
     m_demoted_before.clear();
-    m_let_go.clear();
+    m_released.clear();
   }
   template <class OrderAfter>
   bool note(LiveAccess before, OrderAfter&& order_after) {
     if (before.task == nullptr) {
-      if (m_demoted_before.insert(before.id).second) m_let_go.push_back(before.id);
+      if (m_demoted_before.insert(before.id).second) m_released.push_back(before.id);
       return true;
     }
     m_before.insert(before.id);
     return order_after(before);
   }
-  /// Orders a new access after the loose accesses that conflict with it, of this and of overlapping
+  /// Orders a new access after the unindexed accesses that conflict with it, of this and of overlapping
   /// entries. It omits those to which a path through another task is known. Then it drops what the
   /// new access covers.
-  void order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
-                          FunctionRef<bool(LiveAccess)> order_after);
+  void order_behind_unindexed(AreaEntry& entry, AccessKind kind, TaskId self,
+                              FunctionRef<bool(LiveAccess)> order_after);
   /// True if the task is done and never needed again.
-  [[nodiscard]] bool is_gone(LiveAccess const& access) const;
+  [[nodiscard]] bool is_retired(LiveAccess const& access) const;
   /// Drops members that are done. It keeps one of the failed members, which stands for all of them.
   void compact(SmallVector<LiveAccess, 1>& group, TaskId since) const;
 
@@ -430,15 +430,15 @@ class AccessTable {
   TaskSlab& m_tasks;
   FailureLog const& m_failures;
   bool m_keep_all;
-  bool m_any_loose = false;  ///< true if there may be a loose access
-  std::size_t m_entered_beside_loose = 0;
+  bool m_any_unindexed = false;  ///< true if there may be a unindexed access
+  std::size_t m_entered_beside_unindexed = 0;
   // Scratch data of one entering. `m_before`: tasks with a path to the entering task.
   // `m_demoted_before`: tasks that would have one, had they not given up what the two had in
-  // common; this says nothing about the tasks before them. `m_let_go`: those of the latter that are
+  // common; this says nothing about the tasks before them. `m_released`: those of the latter that are
   // to be recorded, unless a path is found.
   HashSet<TaskId> m_before;
   HashSet<TaskId> m_demoted_before;
-  Vector<TaskId> m_let_go;
+  Vector<TaskId> m_released;
   /// open addressing; the size is a power of two, at most half full
   std::vector<Bucket, TableAllocator<Bucket>> m_buckets;
   std::size_t m_mask;  ///< of positions in it
@@ -491,8 +491,8 @@ template <class OrderAfter>
 template <class OrderAfter>
 void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id,
                         OrderAfter&& order_after) {
-  if (m_any_loose)
-    enter_beside_loose(entry, mode, task, id, order_after);
+  if (m_any_unindexed)
+    enter_beside_unindexed(entry, mode, task, id, order_after);
   else
     enter_groups(entry, mode, task, id, order_after);
 }
@@ -513,7 +513,7 @@ template <class OrderAfter>
       continue;
     }
     visit(other.current, id, by_call);
-    other.followed = true;
+    other.superseded = true;
     if (writes && overlap.covered()) {
       // An access that conflicts with what was there conflicts with this write, too.
       other.current.clear();
@@ -522,11 +522,11 @@ template <class OrderAfter>
     }
   }
   // A write conflicts with every access that follows the group, and is ordered after it.
-  bool const is_behind = entry.followed && writes && !m_keep_all;
+  bool const is_behind = entry.superseded && writes && !m_keep_all;
   if (!is_behind) order_behind(entry, mode, id, order_after);
   if (mode == entry.mode && !writes) {
     // Exclusion knows more about exclusive accesses that meet in a group; the record keeps all.
-    if (entry.followed && mode != Mode::exclusive && !m_keep_all) entry.current.clear();
+    if (entry.superseded && mode != Mode::exclusive && !m_keep_all) entry.current.clear();
     if (entry.current.size() == entry.current.capacity())
       compact(entry.current, entry.resource->since);
   } else {
@@ -539,7 +539,7 @@ template <class OrderAfter>
     entry.mode = mode;
     ++entry.generation;
   }
-  entry.followed = false;
+  entry.superseded = false;
   entry.current.push_back({&task, id});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include <access/Trellis_AreaIndex.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <bit>

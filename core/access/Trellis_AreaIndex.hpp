@@ -4,7 +4,7 @@
 #define TRELLIS_IMPL_AREAINDEX_HPP
 
 #include <Trellis_Area.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
 #ifndef TRELLIS_IMPL_ENTRYSLAB_HPP
 #define TRELLIS_IMPL_ENTRYSLAB_HPP
 
-#include <access/Trellis_LargePages.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_LargePages.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cstddef>

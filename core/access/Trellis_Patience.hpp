@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_PATIENCE_HPP
 #define TRELLIS_IMPL_PATIENCE_HPP
 
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <Trellis_TaskId.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_AccessTable.hpp>
 #include <device/Trellis_AsyncStreams.hpp>
-#include <threads/Trellis_SpinLock.hpp>
+#include <base/Trellis_SpinLock.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -397,11 +397,11 @@ void AsyncStreams::note_answer(Question const& question) {
 /// tasks but the last few: no more than may share an event.
 void AsyncStreams::adapt_spacing(Question const& question) {
   Stream& stream = *question.stream;
-  bool const goes_on = std::exchange(stream.asked_at, stream.next) != stream.next;
+  bool const continues = std::exchange(stream.asked_at, stream.next) != stream.next;
   bool const keeps_up = question.behind <= widest_spacing;
   if (question.answer != Question::Answer::passed) {
     if (!keeps_up) stream.spacing = 1;
-  } else if (goes_on && keeps_up) {
+  } else if (continues && keeps_up) {
     stream.spacing = std::min(2 * stream.spacing, widest_spacing);
   }
 }

@@ -4,12 +4,12 @@
 
 #include <Trellis_DeviceAdapter.hpp>
 #include <device/Trellis_DeviceClock.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <threads/Trellis_RecursiveLock.hpp>
-#include <threads/Trellis_Relaxed.hpp>
-#include <threads/Trellis_SpinLock.hpp>
-#include <task/Trellis_Reserve.hpp>
-#include <kernel/Trellis_Task.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <base/Trellis_RecursiveLock.hpp>
+#include <base/Trellis_Relaxed.hpp>
+#include <base/Trellis_SpinLock.hpp>
+#include <base/Trellis_Reserve.hpp>
+#include <task/Trellis_Task.hpp>
 
 #include <atomic>
 #include <cstdint>

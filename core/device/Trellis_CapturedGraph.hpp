@@ -3,7 +3,7 @@
 #define TRELLIS_IMPL_CAPTUREDGRAPH_HPP
 
 #include <Trellis_DeviceAdapter.hpp>
-#include <task/Trellis_FunctionRef.hpp>
+#include <base/Trellis_FunctionRef.hpp>
 
 #include <cstddef>
 #include <vector>

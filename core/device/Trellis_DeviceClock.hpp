@@ -3,7 +3,7 @@
 #define TRELLIS_IMPL_DEVICECLOCK_HPP
 
 #include <Trellis_DeviceAdapter.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <chrono>
 #include <cstdint>

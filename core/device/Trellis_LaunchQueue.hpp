@@ -2,10 +2,10 @@
 #ifndef TRELLIS_IMPL_LAUNCHQUEUE_HPP
 #define TRELLIS_IMPL_LAUNCHQUEUE_HPP
 
-#include <task/Trellis_Reserve.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <threads/Trellis_SpinLock.hpp>
-#include <threads/Trellis_ThisThread.hpp>
+#include <base/Trellis_Reserve.hpp>
+#include <task/Trellis_Task.hpp>
+#include <base/Trellis_SpinLock.hpp>
+#include <base/Trellis_ThisThread.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -74,21 +74,21 @@ class LaunchQueue {
   [[nodiscard]] bool any_pending() const { return m_pending.load(std::memory_order_seq_cst) > 0; }
   [[nodiscard]] bool is_served() const { return m_is_served.load(std::memory_order_relaxed); }
 
-  [[nodiscard]] bool anyone_stands_by() const {
+  [[nodiscard]] bool has_proxy() const {
     return m_thread.load(std::memory_order_seq_cst) != nullptr;
   }
-  [[nodiscard]] bool stands_by() const {
+  [[nodiscard]] bool is_proxy() const {
     return m_thread.load(std::memory_order_relaxed) == ThisThread::id();
   }
   /// Makes the calling thread the one that serves the queue, unless there is another.
-  void stand_by() {
-    if (anyone_stands_by()) return;
+  void become_proxy() {
+    if (has_proxy()) return;
     std::lock_guard const lock(m_lock);
-    if (anyone_stands_by()) return;
+    if (has_proxy()) return;
     m_thread.store(ThisThread::id(), std::memory_order_seq_cst);
     m_is_served.store(!m_is_closed, std::memory_order_relaxed);
   }
-  // These require `stands_by`.
+  // These require `is_proxy`.
   void serve() {
     std::lock_guard const lock(m_lock);
     m_is_served.store(!m_is_closed, std::memory_order_relaxed);
@@ -99,7 +99,7 @@ class LaunchQueue {
     m_is_served.store(false, std::memory_order_relaxed);
   }
   /// Requires that the thread does not serve the queue, and that the queue is empty.
-  void stand_down() { m_thread.store(nullptr, std::memory_order_seq_cst); }
+  void retire_proxy() { m_thread.store(nullptr, std::memory_order_seq_cst); }
 
  private:
   /// The highest priority is launched first, then the highest rank, then the task that was

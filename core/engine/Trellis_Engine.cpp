@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <engine/Trellis_Engine.hpp>
-#include <graph/Trellis_GraphControl.hpp>
+#include <task/Trellis_GraphControl.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <progress/Trellis_StallReport.hpp>
 #include <warn/Trellis_Warnings.hpp>
-#include <task/Trellis_Reserve.hpp>
-#include <kernel/Trellis_TaskText.hpp>
-#include <task/Trellis_Result.hpp>
+#include <base/Trellis_Reserve.hpp>
+#include <scope/Trellis_TaskText.hpp>
+#include <impl/Trellis_Result.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -38,8 +38,8 @@ Engine::Engine(TaskGraphOptions const& options)
       m_cancellation(*this),
       m_completions(*this, m_cancellation, m_parts),
       m_sections(*this, m_cancellation, m_fusion, m_orchestrator, m_parts),
-      m_destructors(*this, m_device_tasks.offered()),
-      m_device_tasks(*this, m_cancellation, m_destructors, m_exclusion, m_fusion),
+      m_destructors(*this, m_offered),
+      m_device_tasks(*this, m_offered, m_cancellation, m_destructors, m_exclusion, m_fusion),
       m_polling(*this, m_device_tasks, m_completions, m_main),
       m_plans(*this, m_submission, m_cancellation, m_destructors, m_graphs, m_passes,
               m_device_tasks.streams()),
@@ -56,7 +56,7 @@ Engine::Engine(TaskGraphOptions const& options)
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +
                     "\" given to " + m_options.name +
                     " serves another graph; each graph needs a policy object of its own");
-  m_policy->start(m_workers.max_seats());
+  m_policy->start(m_workers.max_slots());
   if (*options.watchdog > 0)
     m_stall_report = std::make_unique<StallReport>(
         *this, m_polling, m_waiters, m_submission.waiting_for_room(), *options.watchdog);
@@ -83,7 +83,7 @@ void Engine::close() noexcept {
                   << " ends with an error that nobody asked for: " << failure->origin_text
                   << " failed: " << failure->what << std::endl;
     drop_objects(true);
-    if (m_warnings != nullptr) m_warnings->let_go();
+    if (m_warnings != nullptr) m_warnings->drop_views();
   } while (!all_done());
   // Threads that use a future, or drop a plan, may still be in here.
   m_control->engine.store(nullptr, std::memory_order_seq_cst);
@@ -102,11 +102,11 @@ void Engine::drop_objects(bool all) {
     m_exclusion.clear_record();
   }
   std::lock_guard const lock(m_lock);
-  Region& root = m_submission.root();
-  root.table.drop_loose(all);
-  for (Vector<Region::TagClass>& classes : root.classes)
-    std::erase_if(classes, [&](Region::TagClass& each) {
-      root.table.drop_gone(each.tasks);
+  Scope& root = m_submission.root();
+  root.table.drop_unindexed(all);
+  for (Vector<Scope::TagClass>& classes : root.classes)
+    std::erase_if(classes, [&](Scope::TagClass& each) {
+      root.table.drop_retired(each.tasks);
       return all || each.tasks.empty();
     });
 }
@@ -122,8 +122,8 @@ Kernel& EnginePin::kernel() const {
 
 std::vector<std::string> Engine::rows() const {
   std::vector<std::string> rows;
-  for (int k = 0; k < m_workers.seat_count(); ++k) rows.push_back(m_workers.seat(k).name);
-  rows.resize(static_cast<std::size_t>(m_workers.max_seats()));
+  for (int k = 0; k < m_workers.slot_count(); ++k) rows.push_back(m_workers.slot(k).name);
+  rows.resize(static_cast<std::size_t>(m_workers.max_slots()));
   for (std::string& name : m_device_tasks.streams().names()) rows.push_back(std::move(name));
   return rows;
 }
@@ -140,42 +140,42 @@ TaskHandle Kernel::submit(TaskSpec&& spec, Frame* frame) {
   return engine_of(*this).m_submission.submit(std::move(spec), frame);
 }
 
-void Kernel::close_parts(Task& task, Seat& seat) {
-  engine_of(*this).m_parts.close_region(task, seat);
+void Kernel::close_parts(Task& task, WorkerSlot& slot) {
+  engine_of(*this).m_parts.close_scope(task, slot);
 }
-void Kernel::release_exclusive(Task& task, Seat& seat) {
-  engine_of(*this).m_exclusion.release(task, seat.ready);
+void Kernel::release_exclusive(Task& task, WorkerSlot& slot) {
+  engine_of(*this).m_exclusion.release(task, slot.ready);
 }
-void Kernel::dispatch(Task& task, Seat& seat) {
-  engine_of(*this).dispatch(task, seat);
+void Kernel::dispatch(Task& task, WorkerSlot& slot) {
+  engine_of(*this).dispatch(task, slot);
 }
-void Kernel::launch(Task& task, Seat& seat) {
-  engine_of(*this).launch(task, seat);
+void Kernel::launch(Task& task, WorkerSlot& slot) {
+  engine_of(*this).launch(task, slot);
 }
-bool Kernel::stop_serving(Seat& seat) {
-  return engine_of(*this).m_device_tasks.stop_serving(seat);
+bool Kernel::stop_serving(WorkerSlot& slot) {
+  return engine_of(*this).m_device_tasks.stop_serving(slot);
 }
-void Kernel::hinder(Task& task) {
+void Kernel::let_others_pass(Task& task) {
   Vector<Task*> granted;
   for (Task* each = &task; each != nullptr; each = whole_of(*each)) {
-    if (each->exclusive) engine_of(*this).m_exclusion.hinder(*each, granted);
+    if (each->exclusive) engine_of(*this).m_exclusion.let_others_pass(*each, granted);
   }
   for (Task* other : granted) push(*other, nullptr);
 }
-void Kernel::hinder_owners(Task const& part, Vector<Task*>& granted) {
+void Kernel::owners_let_others_pass(Task const& part, Vector<Task*>& granted) {
   for (Task* task = owner_of(part); task != nullptr && !m_serial; task = whole_of(*task))
-    if (task->exclusive) engine_of(*this).m_exclusion.hinder(*task, granted);
+    if (task->exclusive) engine_of(*this).m_exclusion.let_others_pass(*task, granted);
 }
 
-Seat& Kernel::own_seat() {
-  if (Frame* const frame = Frame::of(*this)) return frame->seat;
-  return m_workers.on_main_thread() ? m_workers.seat(0) : Workers::no_seat();
+WorkerSlot& Kernel::own_slot() {
+  if (Frame* const frame = Frame::of(*this)) return frame->slot;
+  return m_workers.on_main_thread() ? m_workers.slot(0) : Workers::no_slot();
 }
-void Kernel::run(Task* task, Seat& seat, Condition stop) {
-  engine_of(*this).run(task, seat, stop);
+void Kernel::run(Task* task, WorkerSlot& slot, Condition stop) {
+  engine_of(*this).run(task, slot, stop);
 }
-Task* Kernel::complete(Task& task, Seat& seat, TaskState state, int row) {
-  return engine_of(*this).complete(task, seat, state, row);
+Task* Kernel::complete(Task& task, WorkerSlot& slot, TaskState state, int row) {
+  return engine_of(*this).complete(task, slot, state, row);
 }
 
 void Kernel::wait_for(TaskHandle const& handle, Frame* frame) {
@@ -193,27 +193,28 @@ void Kernel::rethrow(TaskHandle const& handle) const {
 void Kernel::wait_outside(Until const& until) {
   engine_of(*this).m_waiting.wait_outside(until);
 }
-Task* Kernel::pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted) {
+Task* Kernel::pop_wanted(WorkerSlot const& slot, FunctionRef<bool(Task const&)> wanted) {
   if (Task* const task = engine_of(*this).m_awaited.pop_wanted(wanted)) return task;
-  return m_policy->pop_wanted(seat.number, [&](ReadyTask task) { return wanted(*task.impl()); })
+  return m_policy->pop_wanted(slot.number, [&](ReadyTask task) { return wanted(*task.impl()); })
       .impl();
 }
-Task* Kernel::pop_late(Seat& seat) {
+Task* Kernel::pop_late(WorkerSlot& slot) {
   Engine& engine = engine_of(*this);
-  if (engine.m_polling.busy()) engine.m_polling.poll(seat, true);
-  return engine.complete_said(seat);
+  if (engine.m_polling.busy()) engine.m_polling.poll(slot, true);
+  return engine.complete_said(slot);
 }
 bool Kernel::any_awaited() const {
   return !engine_of(*this).m_awaited.empty(std::memory_order_relaxed);
 }
 bool Kernel::anyone_polls() const {
   Engine const& engine = engine_of(*this);
-  return !engine.m_rests.empty(std::memory_order_relaxed) || engine.m_main.has_rests();
+  return !engine.m_continuations.empty(std::memory_order_relaxed) ||
+         engine.m_main.has_continuations();
 }
 bool Kernel::has_only_open_completions() const {
   Engine const& engine = engine_of(*this);
   if (!engine.m_completions.any_open()) return false;
-  return m_policy->empty() && engine.m_rests.empty() && engine.m_awaited.empty() &&
+  return m_policy->empty() && engine.m_continuations.empty() && engine.m_awaited.empty() &&
          engine.m_main.empty() && !engine.m_completions.any_said() && !engine.m_fusion.any() &&
          !engine.m_device_tasks.busy();
 }

@@ -7,19 +7,19 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AccessTable.hpp>
-#include <device/Trellis_DeviceTasks.hpp>
-#include <device/Trellis_PlanGraphs.hpp>
-#include <engine/Trellis_Cancellation.hpp>
-#include <engine/Trellis_Completions.hpp>
-#include <engine/Trellis_Demotion.hpp>
-#include <engine/Trellis_Destructors.hpp>
-#include <engine/Trellis_Parts.hpp>
-#include <engine/Trellis_Sections.hpp>
-#include <kernel/Trellis_Submission.hpp>
+#include <launch/Trellis_DeviceTasks.hpp>
+#include <launch/Trellis_PlanGraphs.hpp>
+#include <cancellation/Trellis_Cancellation.hpp>
+#include <completion/Trellis_Completions.hpp>
+#include <demotion/Trellis_Demotion.hpp>
+#include <destruction/Trellis_Destructors.hpp>
+#include <children/Trellis_Parts.hpp>
+#include <forkjoin/Trellis_Sections.hpp>
+#include <engine/Trellis_Submission.hpp>
 #include <kernel/Trellis_Waiters.hpp>
-#include <kernel/Trellis_Waiting.hpp>
+#include <engine/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
-#include <exclusion/Trellis_PolicyEdges.hpp>
+#include <policy/Trellis_PolicyEdges.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Kernel.hpp>
@@ -27,20 +27,20 @@
 #include <recorded/Trellis_Plans.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <task/Trellis_Failure.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <kernel/Trellis_Region.hpp>
-#include <graph/Trellis_GraphControl.hpp>
-#include <kernel/Trellis_TaskSpec.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <kernel/Trellis_TaskSlab.hpp>
-#include <threads/Trellis_Lookout.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <scope/Trellis_Scope.hpp>
+#include <task/Trellis_GraphControl.hpp>
+#include <task/Trellis_TaskSpec.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskSlab.hpp>
+#include <threads/Trellis_SpinLeader.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <threads/Trellis_Places.hpp>
-#include <threads/Trellis_SerialTurn.hpp>
-#include <threads/Trellis_Unlocked.hpp>
+#include <base/Trellis_SerialTurn.hpp>
+#include <task/Trellis_Unlocked.hpp>
 #include <threads/Trellis_WideSpace.hpp>
 #include <threads/Trellis_Workers.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -81,7 +81,7 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] std::vector<std::string> rows() const;
   /// Returns how many of the rows are threads, at most; the others are streams.
   [[nodiscard]] std::size_t threads() const {
-    return static_cast<std::size_t>(m_workers.max_seats());
+    return static_cast<std::size_t>(m_workers.max_slots());
   }
 
   // --- The features, see Kernel.
@@ -104,91 +104,93 @@ class Engine final : public Kernel, private TaskSource {
   void drop_objects(bool all);
 
   // From ready to done.
-  void dispatch(Task& task, Seat& seat) {
-    if (!m_device_tasks.launches_here(task)) return push(task, &seat);
-    launch(task, seat);
+  void dispatch(Task& task, WorkerSlot& slot) {
+    if (!m_device_tasks.launches_here(task)) return push(task, &slot);
+    launch(task, slot);
   }
-  void launch(Task& task, Seat& seat) {
-    m_device_tasks.launch(task, seat);
+  void launch(Task& task, WorkerSlot& slot) {
+    m_device_tasks.launch(task, slot);
     m_workers.ready_added();  // a thread has to poll the device
   }
-  void run(Task* task, Seat& seat, Condition stop) override;
+  void run(Task* task, WorkerSlot& slot, Condition stop) override;
   /// Completes a task, or a run of a recorded one, see Trellis_Finish.hpp. With the last part of a
   /// task that task is complete, too. (Parts that were launched as one graph end in
   /// PlanGraphs::end_parts.)
-  Task* complete(Task& task, Seat& seat, TaskState state, int row) {
-    return task.region_kind == RegionKind::parts ? finish_part(task, seat, state, row)
-                                                 : finish_one(task, seat, state, row);
+  Task* complete(Task& task, WorkerSlot& slot, TaskState state, int row) {
+    return task.scope_kind == ScopeKind::parts ? finish_part(task, slot, state, row)
+                                               : finish_one(task, slot, state, row);
   }
-  Task* hand_over_each(Vector<Task*>& ready, Seat& seat);
+  Task* hand_over_each(Vector<Task*>& ready, WorkerSlot& slot);
 
   // TaskSource
-  Task* pop(Seat& seat) override;
-  Task* pop_own(Seat& seat) override;
-  [[nodiscard]] bool has_ready(Seat const& seat) const override;
+  Task* pop(WorkerSlot& slot) override;
+  Task* pop_own(WorkerSlot& slot) override;
+  [[nodiscard]] bool has_ready(WorkerSlot const& slot) const override;
   [[nodiscard]] std::size_t backlog() const override {
     return m_policy->backlog() + m_awaited.size();
   }
   [[nodiscard]] bool polls() const override { return m_polling.busy(); }
-  [[nodiscard]] bool has_own(Seat const& seat) const override;
-  [[nodiscard]] std::chrono::nanoseconds nap(Seat const& seat) const override;
-  void idle(Seat& seat) override;
-  void found_nothing(Seat& seat) override;
-  void leaves(Seat& seat) override;
+  [[nodiscard]] bool has_own(WorkerSlot const& slot) const override;
+  [[nodiscard]] std::chrono::nanoseconds nap(WorkerSlot const& slot) const override;
+  void idle(WorkerSlot& slot) override;
+  void found_nothing(WorkerSlot& slot) override;
+  void leaves(WorkerSlot& slot) override;
 
-  [[nodiscard]] bool has_task(Seat const& seat) const;
+  [[nodiscard]] bool has_task(WorkerSlot const& slot) const;
 
-  [[gnu::cold]] Task* pop_for_waiting(Seat& seat);
-  [[gnu::noinline]] Task* pop_awaited(Seat& seat);
-  [[nodiscard]] Task* pop_of_main(Seat& seat);
-  Task* pop_rest(Seat& seat);
-  [[gnu::cold]] Task* complete_said(Seat& seat);
-  [[gnu::cold]] bool may_not_exclude_serially(Task& task, Seat& seat);
+  [[gnu::cold]] Task* pop_for_waiting(WorkerSlot& slot);
+  [[gnu::noinline]] Task* pop_awaited(WorkerSlot& slot);
+  [[nodiscard]] Task* pop_of_main(WorkerSlot& slot);
+  Task* pop_continuation(WorkerSlot& slot);
+  [[gnu::cold]] Task* complete_said(WorkerSlot& slot);
+  [[gnu::cold]] bool may_not_exclude_serially(Task& task, WorkerSlot& slot);
   /// Called between two tasks of which the policy has kept the second. True if something goes
   /// before the policy's tasks, see pop.
-  [[nodiscard]] bool something_is_due(Seat& seat) const {
-    return m_completions.any_said(std::memory_order_relaxed) || m_polling.is_due(seat) ||
-           !m_awaited.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_first()) ||
-           is_time_for_rest(seat);
+  [[nodiscard]] bool something_is_due(WorkerSlot& slot) const {
+    return m_completions.any_said(std::memory_order_relaxed) || m_polling.is_due(slot) ||
+           !m_awaited.empty(std::memory_order_relaxed) || (slot.is_main && m_main.has_first()) ||
+           is_time_for_continuation(slot);
   }
   /// True if a body that runs again is ready, and this thread may run it.
-  [[nodiscard]] bool any_rest(Seat const& seat) const {
-    return !m_rests.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_rests());
+  [[nodiscard]] bool any_continuation(WorkerSlot const& slot) const {
+    return !m_continuations.empty(std::memory_order_relaxed) ||
+           (slot.is_main && m_main.has_continuations());
   }
-  [[nodiscard]] bool is_time_for_rest(Seat& seat) const {
-    return any_rest(seat) && ++seat.since_rest > before_rest;
+  [[nodiscard]] bool is_time_for_continuation(WorkerSlot& slot) const {
+    return any_continuation(slot) && ++slot.since_continuation > before_continuation;
   }
-  static constexpr int before_rest = 8;    ///< tasks
-  static constexpr int before_others = 8;  ///< sections, or tasks of the main thread
-  Task* run_one(Task& task, Seat& seat);
-  [[gnu::noinline]] Task* run_special(Task& task, Seat& seat);
-  TaskState run_body(Task& task, Seat& seat);
-  TaskState run_wide(Task& task, Seat& seat);
-  // See Trellis_StayBehind.cpp.
-  void stay_behind(Seat& seat);
-  [[nodiscard]] bool come_fast(Seat& seat, std::chrono::steady_clock::time_point now) const;
+  static constexpr int before_continuation = 8;  ///< tasks
+  static constexpr int before_others = 8;        ///< sections, or tasks of the main thread
+  Task* run_one(Task& task, WorkerSlot& slot);
+  [[gnu::noinline]] Task* run_special(Task& task, WorkerSlot& slot);
+  TaskState run_body(Task& task, WorkerSlot& slot);
+  TaskState run_wide(Task& task, WorkerSlot& slot);
+  // See Trellis_BackOff.cpp.
+  void back_off(WorkerSlot& slot);
+  [[nodiscard]] bool come_fast(WorkerSlot& slot, std::chrono::steady_clock::time_point now) const;
   void look_out(std::chrono::steady_clock::time_point begin, bool is_idle);
   [[nodiscard]] bool enough_in_flight() const;
-  [[gnu::cold]] bool may_exclude(Task& task, Seat* seat);
+  [[gnu::cold]] bool may_exclude(Task& task, WorkerSlot* slot);
   class TaskEnds;
   /// Completes one task, or one run of a recorded one.
-  Task* finish_one(Task& task, Seat& seat, TaskState state, int row) {
-    return task.is_recorded() ? m_plans.finish_run(task, seat, state, row)
-                              : finish_task(task, seat, state, row);
+  Task* finish_one(Task& task, WorkerSlot& slot, TaskState state, int row) {
+    return task.is_recorded() ? m_plans.finish_run(task, slot, state, row)
+                              : finish_task(task, slot, state, row);
   }
-  Task* finish_task(Task& task, Seat& seat, TaskState state, int row);
-  Task* finish_part(Task& first, Seat& seat, TaskState state, int row);
+  Task* finish_task(Task& task, WorkerSlot& slot, TaskState state, int row);
+  Task* finish_part(Task& first, WorkerSlot& slot, TaskState state, int row);
   [[gnu::cold]] void describe_failure(Failure& failure, Task const& task,
                                       std::string const& remark);
   [[gnu::cold]] void tell_failure(Task& task, TaskState state, FailurePtr const& failure);
-  [[gnu::cold]] static void hand_on_failure(Task& task, Seat& seat, FailurePtr const& failure);
-  void give_back(Task& task, Seat& seat);
+  [[gnu::cold]] static void hand_on_failure(Task& task, WorkerSlot& slot,
+                                            FailurePtr const& failure);
+  void give_back(Task& task, WorkerSlot& slot);
   [[nodiscard]] static int most_workers(TaskGraphOptions const& options);
   void require_idle(int workers, int threads_per_worker) const;
   [[noreturn]] void refuse_threads(int workers, int threads_per_worker,
                                    std::string const& why) const;
 
-  /// The number of completions of a seat between two looks for a submitter that waits for room; a
+  /// The number of completions of a slot between two looks for a submitter that waits for room; a
   /// power of two.
   std::uint64_t const m_room_check;
   Submission m_submission;
@@ -199,8 +201,9 @@ class Engine final : public Kernel, private TaskSource {
   Orchestrator m_orchestrator;
   MainQueue m_main;
   // Every thread reads these after each task.
-  alignas(64) TaskQueue m_rests;  ///< bodies that run again and again, on any thread; see pop
-  TaskQueue m_awaited;            ///< sections that are ready, for which threads wait; see pop
+  alignas(64) TaskQueue
+      m_continuations;  ///< bodies that run again and again, on any thread; see pop
+  TaskQueue m_awaited;  ///< sections that are ready, for which threads wait; see pop
 
   alignas(64) FusionPool m_fusion;
   Waiting m_waiting;
@@ -210,8 +213,8 @@ class Engine final : public Kernel, private TaskSource {
   Completions m_completions;
   Sections m_sections;
 
+  LaunchQueue m_offered;
   Destructors m_destructors;
-
   DeviceTasks m_device_tasks;
   Polling m_polling;
   Plans m_plans;
@@ -220,7 +223,7 @@ class Engine final : public Kernel, private TaskSource {
   SerialTurn m_serial_turn;
   WideSpaces m_wide_spaces;
   Places m_places;
-  Lookout m_lookout;                            ///< see Trellis_StayBehind.cpp
+  SpinLeader m_leader;                          ///< see Trellis_BackOff.cpp
   Workers m_workers;                            ///< its threads use everything above
   std::unique_ptr<StallReport> m_stall_report;  ///< null: not wanted; it has a thread of its own
 };

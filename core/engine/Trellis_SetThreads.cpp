@@ -2,8 +2,8 @@
 #include <Trellis_Error.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <recorded/Trellis_PlanRecording.hpp>
-#include <progress/Trellis_ProgressSource.hpp>
+#include <task/Trellis_PlanRecording.hpp>
+#include <base/Trellis_ProgressSource.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 /// Changes the numbers of threads of an idle graph.
 namespace trellis::Impl {
 
-/// Returns the number of workers for which there are seats. It does not change: policies, indices
+/// Returns the number of workers for which there are slots. It does not change: policies, indices
 /// of workers and the rows of traces are made for it.
 int Engine::most_workers(TaskGraphOptions const& options) {
   std::int64_t const all = std::int64_t{*options.workers} * *options.threads_per_worker;
@@ -33,7 +33,7 @@ void Engine::require_idle(int workers, int threads_per_worker) const {
   auto const refuse = [&](std::string const& why) {
     refuse_threads(workers, threads_per_worker, why);
   };
-  if (Frame::of(*this) != nullptr || m_workers.seat(0).in_use.load(std::memory_order_acquire))
+  if (Frame::of(*this) != nullptr || m_workers.slot(0).in_use.load(std::memory_order_acquire))
     refuse("the call comes from inside one of its tasks, or of a wait for them");
   if (ProgressSource::is_calling()) refuse("the call comes from a progress function");
   if (!m_workers.on_main_thread()) refuse("only the thread that has made the graph may ask for it");
@@ -59,7 +59,7 @@ void Engine::set_threads(int workers, int threads_per_worker) {
   m_options.workers = workers;
   m_options.threads_per_worker = threads_per_worker;
   m_wide_spaces.threads_changed();
-  if (has_ready(Workers::no_seat())) m_workers.ready_added();
+  if (has_ready(Workers::no_slot())) m_workers.ready_added();
 }
 
 }  // namespace trellis::Impl

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_AccessTable.hpp>
-#include <kernel/Trellis_Region.hpp>
+#include <scope/Trellis_Scope.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 
@@ -29,14 +29,14 @@ bool Exclusion::rules_exclude(TaskId a, std::span<TagPtr const> tags_a, TaskId b
 }
 
 bool Exclusion::conflict(Task const& a, Task const& b) const {
-  if (a.region != b.region) return false;
+  if (a.scope != b.scope) return false;
   for (std::uint32_t i = 0; i < a.access_count; ++i) {
     TaskAccess const& x = a.access(i);
     if (x.mode != Mode::exclusive && x.state < 0) continue;
     for (std::uint32_t k = 0; k < b.access_count; ++k) {
       TaskAccess const& y = b.access(k);
       if (y.mode != Mode::exclusive && y.state < 0) continue;
-      if (!a.manner(x).excludes(b.manner(y))) continue;
+      if (!a.kind(x).excludes(b.kind(y))) continue;
       if (x.entry == y.entry || overlaps(x.entry->area, y.entry->area)) return true;
     }
   }
@@ -51,7 +51,7 @@ bool Exclusion::ruled() const {
 bool Exclusion::concerns(Task const& task) const {
   bool found = ruled();
   task.for_each_access(
-      [&](TaskAccess const& access) { found = found || task.manner(access).can_exclude(); });
+      [&](TaskAccess const& access) { found = found || task.kind(access).can_exclude(); });
   return found;
 }
 
@@ -64,7 +64,7 @@ Exclusion::Past Exclusion::past_of(Task const& task) {
             {},
             {task.tags().begin(), task.tags().end()}};
   task.for_each_access([&](TaskAccess const& access) {
-    if (task.manner(access).can_exclude())
+    if (task.kind(access).can_exclude())
       past.claims.push_back(
           {access.entry->area, access.mode, task.state_of(access), access.generation});
   });
@@ -84,9 +84,8 @@ Exclusion::Chosen Exclusion::chosen_between(Past const& earlier, Past const& lat
         bool const known = x.generation != TaskAccess::any_generation &&
                            y.generation != TaskAccess::any_generation;
         dependent = dependent || (known && x.area == y.area && x.generation != y.generation);
-        Manner const manner{x.mode, x.state.get()};
-        excluded =
-            excluded || (manner.excludes({y.mode, y.state.get()}) && overlaps(x.area, y.area));
+        AccessKind const kind{x.mode, x.state.get()};
+        excluded = excluded || (kind.excludes({y.mode, y.state.get()}) && overlaps(x.area, y.area));
       }
   };
   compare(earlier.kept);
@@ -166,7 +165,7 @@ Exclusion::Claimant& Exclusion::arrive(Task& task, std::int64_t rank) {
 }
 
 void Exclusion::leave(Claimant& holder) {
-  std::erase(m_hindered, holder.task);
+  std::erase(m_let_others_pass, holder.task);
   give_up(holder);
   m_spare.splice(m_spare.begin(), m_holding, holder.self);
 }
@@ -203,7 +202,7 @@ Exclusion::Claimant* Exclusion::waiter(Task const& task) {
   return m_waiting.find_if([&](Claimant const& waiter) { return waiter.task == &task; });
 }
 
-Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Region const* region) {
+Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Scope const* scope) {
   if (auto const found = m_areas.find(&entry); found != m_areas.end()) return found->second;
   if (m_spare_areas.empty()) {
     m_areas.try_emplace(&entry);
@@ -214,9 +213,9 @@ Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Region const* reg
   }
   Claimed& area = m_areas.find(&entry)->second;
   area.entry = &entry;
-  area.region = region;
+  area.scope = scope;
   area.area = entry.area;
-  AreaIndex& index = m_indices[region];
+  AreaIndex& index = m_indices[scope];
   index.for_each_candidate(area.area, [&](void* item) {
     Claimed& other = *static_cast<Claimed*>(item);
     if (!overlaps(area.area, other.area)) return;
@@ -229,10 +228,10 @@ Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Region const* reg
 
 void Exclusion::forget(Claimed& area) {
   for (Claimed* other : area.overlapping) std::erase(other->overlapping, &area);
-  auto const index = m_indices.find(area.region);
+  auto const index = m_indices.find(area.scope);
   index->second.erase(area.area, &area);
-  if (index->second.size() == 0 && area.region != nullptr)
-    m_indices.erase(index);  // regions end and begin
+  if (index->second.size() == 0 && area.scope != nullptr)
+    m_indices.erase(index);  // scopes end and begin
   area.overlapping.clear();
   m_spare_areas.push_back(m_areas.extract(area.entry));
 }
@@ -242,9 +241,9 @@ void Exclusion::claim(Claimant& claimant) {
   claimant.compared = ruled();
   task.for_each_access([&](TaskAccess const& access) {
     if (access.state >= 0) {
-      claimant.compared = claimant.compared || task.manner(access).can_exclude();
+      claimant.compared = claimant.compared || task.kind(access).can_exclude();
     } else if (access.mode == Mode::exclusive) {
-      Claimed& area = claimed(*access.entry, task.region);
+      Claimed& area = claimed(*access.entry, task.scope);
       if (std::find(claimant.areas.begin(), claimant.areas.end(), &area) != claimant.areas.end())
         return;
       claimant.areas.push_back(&area);
@@ -290,11 +289,11 @@ inline Exclusion::Claimant const* Exclusion::front_before(Claimant const& other)
   return m_has_front && first != nullptr && first->turn < other.turn ? first : nullptr;
 }
 
-/// True if a task that sleeps or is hindered is in its way.
+/// True if a task that sleeps or lets others pass is in its way.
 bool Exclusion::is_behind_sleeper(Claimant const& waiter) const {
   auto const in_its_way = [&](Task const* sleeper) { return conflict(*sleeper, *waiter.task); };
   return std::any_of(m_sleeping.begin(), m_sleeping.end(), in_its_way) ||
-         std::any_of(m_hindered.begin(), m_hindered.end(), in_its_way);
+         std::any_of(m_let_others_pass.begin(), m_let_others_pass.end(), in_its_way);
 }
 
 bool Exclusion::is_closed(Claimed const& area, Claimant const& to) const {
@@ -398,7 +397,7 @@ void Exclusion::grant(Vector<Task*>& ready) {
 
 void Exclusion::release(Task& task, Vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
-  std::erase(m_hindered, &task);
+  std::erase(m_let_others_pass, &task);
   Claimant* const claimant = holder(task);
   if (claimant == nullptr) return;  // cancelled
   leave(*claimant);
@@ -413,7 +412,7 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, Vector<Task*>& rea
   Claimant* const waiting = claimant == nullptr && was_exclusive ? waiter(task) : nullptr;
   apply();
   task.exclusive = concerns(task);
-  if (!task.exclusive) std::erase(m_hindered, &task);
+  if (!task.exclusive) std::erase(m_let_others_pass, &task);
   // A ready task has held nothing yet.
   bool const has_held = claimant != nullptr || !was_exclusive;
   if (m_recorder != nullptr && has_held) record_change(task);
@@ -476,11 +475,12 @@ bool Exclusion::sleep(Task& task, Vector<Task*>& ready) {
   return true;
 }
 
-void Exclusion::hinder(Task& task, Vector<Task*>& ready) {
+void Exclusion::let_others_pass(Task& task, Vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
-  bool const known = std::find(m_hindered.begin(), m_hindered.end(), &task) != m_hindered.end();
+  bool const known = std::find(m_let_others_pass.begin(), m_let_others_pass.end(), &task) !=
+                     m_let_others_pass.end();
   if (known || !task.exclusive) return;
-  m_hindered.push_back(&task);
+  m_let_others_pass.push_back(&task);
   if (!m_waiting.empty() && conflict(task, *m_waiting.front()->task))
     may_open_around(*m_waiting.front());
   grant(ready);
@@ -491,10 +491,10 @@ void Exclusion::change_pending(Task& task, FunctionRef<void()> apply, Vector<Tas
   auto const is_in = [&](Vector<Task const*> const& tasks) {
     return std::find(tasks.begin(), tasks.end(), &task) != tasks.end();
   };
-  bool const is_looked_at = is_in(m_hindered) || is_in(m_sleeping);
+  bool const is_looked_at = is_in(m_let_others_pass) || is_in(m_sleeping);
   apply();
   task.exclusive = concerns(task);
-  if (!task.exclusive) std::erase(m_hindered, &task);
+  if (!task.exclusive) std::erase(m_let_others_pass, &task);
   if (!is_looked_at) return;
   if (!m_waiting.empty()) may_open_around(*m_waiting.front());
   grant(ready);

@@ -8,11 +8,11 @@
 #include <access/Trellis_AreaIndex.hpp>
 #include <exclusion/Trellis_TurnQueue.hpp>
 #include <exclusion/Trellis_Turns.hpp>
-#include <task/Trellis_FunctionRef.hpp>
+#include <base/Trellis_FunctionRef.hpp>
 #include <trace/Trellis_Recorder.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <threads/Trellis_Unlocked.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_Unlocked.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -27,7 +27,7 @@ namespace trellis::Impl {
 /// Keeps tasks that exclude each other (exclusive accesses to overlapping areas, or a rule about
 /// their tags) from running at the same time. Their turns come in the order of the ranks that the
 /// scheduling policy gives them, and among equals in the order in which they become ready. Only
-/// tasks of one region are compared. The accesses of parts lie within those of their tasks. Tasks
+/// tasks of one scope are compared. The accesses of parts lie within those of their tasks. Tasks
 /// that exclude each other do so for their parts, as a task holds its areas until all its parts are
 /// done.
 ///
@@ -86,7 +86,7 @@ class Exclusion {
   bool sleep(Task& task, Vector<Task*>& ready);
   void wake(Task& task);
   /// A part of the task waits for a task elsewhere. Until the task is over, it counts as asleep.
-  void hinder(Task& task, Vector<Task*>& ready);
+  void let_others_pass(Task& task, Vector<Task*>& ready);
   /// Works as `change` for a pending task, which has not come here yet. But if it is refined and
   /// hindered, other tasks read what it has.
   void change_pending(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready);
@@ -103,17 +103,17 @@ class Exclusion {
 
  private:
   struct Claimant;
-  /// An area to which holders or waiters of one region have exclusive access; it exists as long as
-  /// they do. The entry of a task in flight is not forgotten, so it identifies the region and the
+  /// An area to which holders or waiters of one scope have exclusive access; it exists as long as
+  /// they do. The entry of a task in flight is not forgotten, so it identifies the scope and the
   /// area.
   struct Claimed {
     AreaEntry const* entry = nullptr;
-    Region const* region = nullptr;  ///< of the tasks; null: the graph's
+    Scope const* scope = nullptr;  ///< of the tasks; null: the graph's
     Area area;
     std::uint32_t claimants = 0;
     Claimant* holder = nullptr;
     bool may_open = false;         ///< is in m_may_open
-    Vector<Claimed*> overlapping;  ///< all others of the region that share a byte with this one
+    Vector<Claimed*> overlapping;  ///< all others of the scope that share a byte with this one
     TurnQueue<Claimant> queue;
   };
   using Claimants = List<Claimant>;
@@ -165,7 +165,7 @@ class Exclusion {
   void end_turn(Claimant& claimant, Claimants& to);
   void begin_to_hold(Claimant& claimant);
   void change_waiting(Claimant& waiter, Vector<Task*>& ready);
-  [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Region const* region);
+  [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Scope const* scope);
   void forget(Claimed& area);
   void claim(Claimant& claimant);
   void disclaim(Claimant& claimant);
@@ -185,7 +185,7 @@ class Exclusion {
   Recorder* const m_recorder;
   SchedulingPolicy* const m_policy;  ///< called without the mutex
   bool const m_has_front;
-  QuietLock<std::mutex> m_mutex;
+  DeferringLock<std::mutex> m_mutex;
   std::uint64_t m_arrivals = 0;
   Claimants m_holding;
   Claimants m_arriving;  ///< neither hold nor wait yet
@@ -193,12 +193,12 @@ class Exclusion {
   Claimants m_spare;  ///< for reuse, like m_spare_areas
   Areas m_areas;
   Vector<Areas::node_type> m_spare_areas;
-  HashMap<Region const*, AreaIndex> m_indices;  ///< of those areas, by region
+  HashMap<Scope const*, AreaIndex> m_indices;  ///< of those areas, by scope
   Claimed m_compared;  ///< no area; its queue holds the tasks that wait because of a comparison
   /// once for each wait; includes tasks that may yet become holders
   Vector<Task const*> m_sleeping;
-  Vector<Task const*> m_hindered;  ///< tasks of `hinder`; some are not holders yet
-  Vector<Past> m_past;             ///< in the order of holding; only with a recorder
+  Vector<Task const*> m_let_others_pass;  ///< tasks of `let_others_pass`; some are not holders yet
+  Vector<Past> m_past;                    ///< in the order of holding; only with a recorder
 
   struct MayOpen {
     Turn first;  ///< of its queue

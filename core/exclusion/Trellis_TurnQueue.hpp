@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_TURNQUEUE_HPP
 #define TRELLIS_IMPL_TURNQUEUE_HPP
 
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Cancellation.hpp>
-#include <fusion/Trellis_FusionOps.hpp>
+#include <cancellation/Trellis_Cancellation.hpp>
+#include <impl/Trellis_FusionOps.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <trace/Trellis_Statistics.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_Reserve.hpp>
 #include <Trellis_DeviceAdapter.hpp>
-#include <engine/Trellis_Destructors.hpp>
+#include <destruction/Trellis_Destructors.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -240,7 +240,7 @@ void FusionPool::linger(TaskKind kind, std::size_t enough) {
   }
 }
 
-Task* FusionPool::pop(Seat& seat, bool only_rests) noexcept {
+Task* FusionPool::pop(WorkerSlot& slot, bool only_rests) noexcept {
   std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
   while (any()) {
     bool const all_are_deferred =
@@ -265,7 +265,7 @@ Task* FusionPool::pop(Seat& seat, bool only_rests) noexcept {
     if (taken.first == nullptr) continue;
     note(*advice, kind, taken, how.device);
     if (!taken.first->goes_to_device()) return taken.first;
-    let_go(*taken.first, seat);
+    release_batch(*taken.first, slot);
   }
   return nullptr;
 }
@@ -277,12 +277,12 @@ Task* FusionPool::pop(Seat& seat, bool only_rests) noexcept {
 /// adds an edge from them holds their locks.)
 ///
 /// A batch of host tasks goes to a device that their kernels are compiled for. Their edges remain
-/// those of host tasks, see DeviceTasks::deploy_batch. Host tasks that are too few for a batch do
+/// those of host tasks, see DeviceTasks::offload_batch. Host tasks that are too few for a batch do
 /// not move.
 bool FusionPool::move_to(int device, TaskKind kind, Taken const& taken) {
   if (device == FuseInstruction::home || kind.ops()->device == nullptr) return false;
   DeviceAdapter* const to = kind.ops()->device(device);
-  bool are_there = to != nullptr && (kind.ops()->deploy == nullptr || taken.is_batch);
+  bool are_there = to != nullptr && (kind.ops()->offload == nullptr || taken.is_batch);
   for (Task* task = taken.first; are_there && task != nullptr; task = task->next) {
     DeviceAdapter const* const from = task->device();
     if (from == to) continue;
@@ -291,7 +291,7 @@ bool FusionPool::move_to(int device, TaskKind kind, Taken const& taken) {
     if (!may_go) return false;  // all have the same home
     std::lock_guard const lock(task->lock);
     if (from == nullptr)
-      task->on_device->deployed = to;
+      task->on_device->offloaded = to;
     else
       task->space = to;
   }
@@ -299,9 +299,9 @@ bool FusionPool::move_to(int device, TaskKind kind, Taken const& taken) {
 }
 
 void FusionPool::stay_home(Task& task) {
-  if (task.deployed() == nullptr) return;
+  if (task.offloaded() == nullptr) return;
   std::lock_guard const lock(task.lock);
-  task.on_device->deployed = nullptr;
+  task.on_device->offloaded = nullptr;
 }
 
 void FusionPool::note(Orchestration& advice, TaskKind kind, Taken const& taken, int device) {
@@ -318,11 +318,11 @@ void FusionPool::note(Orchestration& advice, TaskKind kind, Taken const& taken, 
                        .device = device});
 }
 
-void FusionPool::let_go(Task& first, Seat& seat) {
-  m_kernel.dispatch(first, seat);
+void FusionPool::release_batch(Task& first, WorkerSlot& slot) {
+  m_kernel.dispatch(first, slot);
 }
 
-void FusionPool::release_down_to(std::size_t left, Seat& seat) noexcept {
+void FusionPool::release_down_to(std::size_t left, WorkerSlot& slot) noexcept {
   if (m_held.load(std::memory_order_seq_cst) <= left) return;
   std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
   for (std::size_t k = 0;; ++k) {
@@ -337,12 +337,12 @@ void FusionPool::release_down_to(std::size_t left, Seat& seat) noexcept {
       Taken const taken = take_advised(kind, how, true);
       if (taken.first == nullptr) break;
       note(*advice, kind, taken, how.device);
-      let_go(*taken.first, seat);
+      release_batch(*taken.first, slot);
     }
   }
 }
 
-void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, Seat& seat) noexcept {
+void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, WorkerSlot& slot) noexcept {
   struct Found {
     TaskKind kind;
     Vector<Task*> tasks;
@@ -383,15 +383,15 @@ void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, Seat& sea
       link(rest.first(size));
       note(*advice, each.kind, {rest.front(), size, each.held, each.mean_held, advised != 0},
            how.device);
-      let_go(*rest.front(), seat);
+      release_batch(*rest.front(), slot);
       rest = rest.subspan(size);
     }
   }
 }
 
-void FusionPool::section_over(std::size_t may_stay, Seat& seat) {
+void FusionPool::section_over(std::size_t may_stay, WorkerSlot& slot) {
   bool const was_last = m_sections.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  release_down_to(may_stay, seat);
+  release_down_to(may_stay, slot);
   // The deferred tasks are no longer deferred.
   if (was_last && any()) m_workers.ready_added();
 }
@@ -424,21 +424,21 @@ void FusionPool::link(std::span<Task* const> tasks) {
   for (std::size_t k = 0; k + 1 < tasks.size(); ++k) tasks[k]->next = tasks[k + 1];
 }
 
-bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
+bool FusionPool::run(Task& task, WorkerSlot& slot, Task*& next) {
   // A thread that waited within the end of one of them has left the others in the queue.
   if (task.state.load(std::memory_order_relaxed) == TaskState::running) {
-    next = complete_all(task, seat);
+    next = complete_all(task, slot);
     return true;
   }
   FusionOps const* const of_kind = task.ops->fusion;  // null: it has been refined
   // It was made ready within a launch.
-  if (of_kind != nullptr && of_kind->deploy != nullptr && task.deployed() != nullptr) {
-    m_kernel.launch(task, seat);
+  if (of_kind != nullptr && of_kind->offload != nullptr && task.offloaded() != nullptr) {
+    m_kernel.launch(task, slot);
     return true;
   }
   if (task.next == nullptr || task.runs_on_device()) return false;
   FusionOps const& ops = *of_kind;
-  void* const instance = task.space != nullptr ? m_workers.instance(seat, *task.space) : nullptr;
+  void* const instance = task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr;
   bool const has_form = ops.run != nullptr && (ops.loops == nullptr || !ops.loops(instance));
   std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
   TaskKind const kind = kind_of(task);
@@ -446,7 +446,7 @@ bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
   FusionSample sample;
   for (Task const* each = &task; each != nullptr; each = each->next) ++sample.batch;
   m_kernel.events().batch(task);
-  next = has_form ? run_fused(unlink(task), instance, seat) : run_one_by_one(task, seat);
+  next = has_form ? run_fused(unlink(task), instance, slot) : run_one_by_one(task, slot);
   sample.time = std::chrono::steady_clock::now() - begin;
   sample.done_when_awaited = done_when_awaited();
   {
@@ -455,13 +455,13 @@ bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
     sample.held = of.count;
     sample.mean_held = of.mean_held;
   }
-  Holding const holding(seat, next);
+  Holding const holding(slot, next);
   advice->observed(kind, sample);
   return true;
 }
 
 /// A body may wait for another one of the batch: the rest then go where other threads find them.
-Task* FusionPool::run_one_by_one(Task& first, Seat& seat) {
+Task* FusionPool::run_one_by_one(Task& first, WorkerSlot& slot) {
   Task* next = nullptr;
   Task* rest = &first;
   while (rest != nullptr) {
@@ -469,26 +469,26 @@ Task* FusionPool::run_one_by_one(Task& first, Seat& seat) {
     rest = std::exchange(task.next, nullptr);
     Task* another = nullptr;
     {
-      Holding const holding_rest(seat, rest);
-      Holding const holding_next(seat, next);
-      another = m_kernel.run_quietly(task, seat);
+      Holding const holding_rest(slot, rest);
+      Holding const holding_next(slot, next);
+      another = m_kernel.run_deferring(task, slot);
     }
     if (another == nullptr) continue;
     if (next == nullptr)
       next = another;
     else
-      m_kernel.push(*another, &seat);
+      m_kernel.push(*another, &slot);
   }
   return next;
 }
 
-Task* FusionPool::run_fused(Vector<Task*> const& tasks, void* instance, Seat& seat) {
+Task* FusionPool::run_fused(Vector<Task*> const& tasks, void* instance, WorkerSlot& slot) {
   Vector<Task*> live;
   Vector<void*> bodies;
   for (Task* const task : tasks) {
     m_cancellation.reach(*task);
     if (task->failure != nullptr) {
-      m_kernel.push(*task, &seat);
+      m_kernel.push(*task, &slot);
       continue;
     }
     live.push_back(task);
@@ -498,11 +498,11 @@ Task* FusionPool::run_fused(Vector<Task*> const& tasks, void* instance, Seat& se
   Task& first = *live.front();
   for (Task* const task : live) {
     task->state.store(TaskState::running, std::memory_order_relaxed);
-    m_kernel.events().changed(*task, TaskState::running, seat.number);
+    m_kernel.events().changed(*task, TaskState::running, slot.number);
   }
   std::size_t at = bodies.size();
   {
-    Frame const frame(m_kernel, seat, first, Frame::What::fuses);
+    Frame const frame(m_kernel, slot, first, Frame::What::fuses);
     try {
       first.ops->fusion->run(bodies, instance, first.label, at);
       at = live.size();
@@ -518,16 +518,16 @@ Task* FusionPool::run_fused(Vector<Task*> const& tasks, void* instance, Seat& se
   for (std::size_t k = at; k < live.size(); ++k) {  // they have not begun
     live[k]->state.store(TaskState::ready, std::memory_order_relaxed);
     m_kernel.events().changed(*live[k], TaskState::ready);
-    m_kernel.push(*live[k], &seat);
+    m_kernel.push(*live[k], &slot);
   }
   live.resize(at);
   if (live.empty()) return nullptr;
   link(live);
-  return complete_all(first, seat);
+  return complete_all(first, slot);
 }
 
 /// The end of a task may be user code that waits for another one, see `run`.
-Task* FusionPool::complete_all(Task& first, Seat& seat) {
+Task* FusionPool::complete_all(Task& first, WorkerSlot& slot) {
   Task* next = nullptr;
   Task* rest = &first;
   while (rest != nullptr) {
@@ -541,15 +541,15 @@ Task* FusionPool::complete_all(Task& first, Seat& seat) {
                                                                     : TaskState::cancelled;
     Task* another = nullptr;
     {
-      Holding const holding_rest(seat, rest);
-      Holding const holding_next(seat, next);
-      another = m_kernel.complete(task, seat, state, seat.number);
+      Holding const holding_rest(slot, rest);
+      Holding const holding_next(slot, next);
+      another = m_kernel.complete(task, slot, state, slot.number);
     }
     if (another == nullptr) continue;
     if (next == nullptr)
       next = another;
     else
-      m_kernel.push(*another, &seat);
+      m_kernel.push(*another, &slot);
   }
   return next;
 }

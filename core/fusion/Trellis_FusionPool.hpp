@@ -3,9 +3,9 @@
 #define TRELLIS_IMPL_FUSIONPOOL_HPP
 
 #include <Trellis_Orchestration.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Task.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -21,7 +21,7 @@ namespace trellis::Impl {
 class Cancellation;
 class Kernel;
 class Orchestrator;
-struct Seat;
+struct WorkerSlot;
 class Statistics;
 class Workers;
 
@@ -37,9 +37,9 @@ class Workers;
 /// `next` is null except for members of a chain. (A task that is over uses it for the free list.)
 /// It is written under the mutex while the task is in here, then by the thread that has the chain.
 /// It passes from one thread to the next with the first task: through the policy, or
-/// `Seat::holding`.
+/// `WorkerSlot::holding`.
 ///
-/// INVARIANT (deployed). A fusable host task whose batch goes to a device has `deployed` from the
+/// INVARIANT (offloaded). A fusable host task whose batch goes to a device has `offloaded` from the
 /// forming of the batch until the batch is given up, or the device is done with it. The thread that
 /// has the task writes it under `Task::lock`, for other threads that demote the task. In all else
 /// the task remains a host task: all its edges are satisfied on completion.
@@ -92,17 +92,17 @@ class FusionPool {
   /// For a thread with nothing else to do: returns a task of a host space, alone or the first of a
   /// batch. Tasks for devices are launched on the way. `only_rests`: the thread would otherwise run
   /// a body that runs again.
-  [[nodiscard]] Task* pop(Seat& seat, bool only_rests) noexcept;
+  [[nodiscard]] Task* pop(WorkerSlot& slot, bool only_rests) noexcept;
   /// Releases all tasks as the advice says, in batches and one by one, because a thread waits.
-  void release_all(Seat& seat) { release_down_to(0, seat); }
+  void release_all(WorkerSlot& slot) { release_down_to(0, slot); }
   /// Releases the tasks without which a wait cannot end.
-  void release_needed(FunctionRef<bool(Task const&)> needed, Seat& seat) noexcept;
+  void release_needed(FunctionRef<bool(Task const&)> needed, WorkerSlot& slot) noexcept;
   /// Releases tasks, oldest kinds first, until `left` are left.
-  void release_down_to(std::size_t left, Seat& seat) noexcept;
+  void release_down_to(std::size_t left, WorkerSlot& slot) noexcept;
 
   void section_starts() { m_sections.fetch_add(1, std::memory_order_seq_cst); }
   /// `may_stay`: this many tasks of all kinds may remain held back; the others are released.
-  void section_over(std::size_t may_stay, Seat& seat);
+  void section_over(std::size_t may_stay, WorkerSlot& slot);
   /// Called when the advice has been replaced.
   void look_again() noexcept;
   /// Counts that a thread waits for a task by its number, and whether the task is already done.
@@ -111,12 +111,12 @@ class FusionPool {
   }
 
   /// Runs a task that is the first of a batch on a host space, or completes one whose batch has
-  /// run; else returns false. `next`: the task to run next on this seat, if any.
-  [[nodiscard]] bool run(Task& task, Seat& seat, Task*& next);
+  /// run; else returns false. `next`: the task to run next on this slot, if any.
+  [[nodiscard]] bool run(Task& task, WorkerSlot& slot, Task*& next);
   /// Splits a batch into its tasks, no longer linked.
   static Vector<Task*> unlink(Task& first);
   static void link(std::span<Task* const> tasks);
-  /// Ends the deployment of a task whose batch was to go to a device, or was there.
+  /// Ends the offload of a task whose batch was to go to a device, or was there.
   static void stay_home(Task& task);
 
   struct Counts {
@@ -159,10 +159,10 @@ class FusionPool {
   [[nodiscard]] bool is_overdue();
   [[nodiscard]] static bool move_to(int device, TaskKind kind, Taken const& taken);
   void note(Orchestration& advice, TaskKind kind, Taken const& taken, int device);
-  void let_go(Task& first, Seat& seat);
-  [[nodiscard]] Task* run_fused(Vector<Task*> const& tasks, void* instance, Seat& seat);
-  [[nodiscard]] Task* run_one_by_one(Task& first, Seat& seat);
-  [[nodiscard]] Task* complete_all(Task& first, Seat& seat);
+  void release_batch(Task& first, WorkerSlot& slot);
+  [[nodiscard]] Task* run_fused(Vector<Task*> const& tasks, void* instance, WorkerSlot& slot);
+  [[nodiscard]] Task* run_one_by_one(Task& first, WorkerSlot& slot);
+  [[nodiscard]] Task* complete_all(Task& first, WorkerSlot& slot);
   [[nodiscard]] double done_when_awaited() const {
     auto const done = static_cast<double>(m_awaited_done.load(std::memory_order_relaxed));
     auto const not_done = static_cast<double>(m_awaited_not.load(std::memory_order_relaxed));

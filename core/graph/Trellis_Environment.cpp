@@ -282,17 +282,18 @@ std::string environment_help(TaskGraphOptions const& asked, TaskGraphOptions con
 }
 
 void tell_unknown_variables_once() {
-  static std::atomic<bool> told{false};
-  if (told.exchange(true)) return;
+  static std::atomic<bool> reported{false};
+  if (reported.exchange(true)) return;
   std::size_t count = 0;
   while (environ != nullptr && environ[count] != nullptr) ++count;
   std::cerr << unknown_variables({environ, count}) << std::flush;
 }
 
 void tell_help_once(TaskGraphOptions const& asked, TaskGraphOptions const& options) {
-  static std::atomic<bool> told{false};
+  static std::atomic<bool> reported{false};
   bool const is_asked = flag_from(Variable::help).value_or(false);  // each graph reports errors
-  if (is_asked && !told.exchange(true)) std::cerr << environment_help(asked, options) << std::flush;
+  if (is_asked && !reported.exchange(true))
+    std::cerr << environment_help(asked, options) << std::flush;
 }
 
 }  // namespace trellis::Impl

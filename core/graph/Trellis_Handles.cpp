@@ -3,8 +3,8 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Progress.hpp>
 #include <engine/Trellis_Engine.hpp>
-#include <graph/Trellis_GraphControl.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <task/Trellis_GraphControl.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <kernel/Trellis_Frame.hpp>
 
@@ -54,7 +54,7 @@ void say(TaskHandle const& task, Completions::What what, std::exception_ptr cons
 
 }  // namespace
 
-TaskHandle const& CompletionDoor::count(TaskHandle const& task) {
+TaskHandle const& CompletionInternals::count(TaskHandle const& task) {
   if (EnginePin const engine = task.pin()) engine->completions().open(task);
   return task;
 }
@@ -69,7 +69,7 @@ void OpenCompletion::require_valid(char const* what) const {
 
 bool OpenCompletion::stop_requested() const {
   require_valid("stop_requested");
-  return GraphDoor::stop_requested(m_task);
+  return GraphInternals::stop_requested(m_task);
 }
 
 void OpenCompletion::say() {

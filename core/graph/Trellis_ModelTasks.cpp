@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <graph/Trellis_GraphControl.hpp>
+#include <task/Trellis_GraphControl.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 
 #include <map>

@@ -3,7 +3,7 @@
 #define TRELLIS_IMPL_MODELTASKS_HPP
 
 #include <Trellis_Label.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace trellis::Impl {
 /// - The body is destroyed before the successors may run, as they may wait for what it holds.
 /// - `end_life` is the end for other threads, see the invariants of Task and PlanState. Exclusive
 ///   areas are given up with it, which makes tasks ready that have waited for these. They are the
-///   first ones in `seat.ready`.
+///   first ones in `slot.ready`.
 /// - `release` takes the task's edges off the counts of its successors. From there on a recorded
 ///   task may be in its next run, or the replay may be over.
 /// - `hand_over` gives the tasks that are ready now to the policy. Work after that delays no other
@@ -25,18 +25,18 @@ namespace trellis::Impl {
 ///
 /// Returns the task to run next, if the policy keeps one here.
 template <class Life>
-[[gnu::always_inline]] inline Task* finish(Kernel& kernel, Task& task, Seat& seat, TaskState state,
-                                           int row, Life life) {
+[[gnu::always_inline]] inline Task* finish(Kernel& kernel, Task& task, WorkerSlot& slot,
+                                           TaskState state, int row, Life life) {
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) [[unlikely]]
     life.tell(state, failure);
   life.end_body(failure);
-  kernel.run_over(task, seat, state, row);
+  kernel.run_over(task, slot, state, row);
   life.end_life(failure);
-  Vector<Task*>& ready = seat.ready;
+  Vector<Task*>& ready = slot.ready;
   std::size_t const granted = ready.size();
   life.release(failure, ready);
-  Task* next = ready.empty() ? nullptr : kernel.hand_over(ready, granted, seat);
+  Task* next = ready.empty() ? nullptr : kernel.hand_over(ready, granted, slot);
   life.leave(next);
   return next;
 }

@@ -4,10 +4,10 @@
 
 #include <access/Trellis_AccessTable.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <recorded/Trellis_PlanRecording.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
-#include <threads/Trellis_Unlocked.hpp>
+#include <task/Trellis_PlanRecording.hpp>
+#include <task/Trellis_Task.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
+#include <task/Trellis_Unlocked.hpp>
 
 #include <utility>
 
@@ -18,14 +18,14 @@ namespace trellis::Impl {
 /// tasks of this graph or of another one.
 struct Frame {
   enum class What { runs, fuses, launches, destroys };
-  Frame(Kernel& in_kernel, Seat& on_seat, Task& its_task, What does = What::runs)
+  Frame(Kernel& in_kernel, WorkerSlot& on_slot, Task& its_task, What does = What::runs)
       : kernel(in_kernel),
-        seat(on_seat),
+        slot(on_slot),
         task(its_task),
         what(does),
         outer(top),
         recording(PlanRecording::top),
-        quiet_locks(std::exchange(t_quiet_locks, 0)) {
+        deferring_locks(std::exchange(t_deferring_locks, 0)) {
     top = this;
     if (recording != nullptr)
       PlanRecording::top = nullptr;  // the tasks that this one submits are not recorded
@@ -33,7 +33,7 @@ struct Frame {
   Frame(Frame const&) = delete;
   Frame& operator=(Frame const&) = delete;
   ~Frame() {
-    t_quiet_locks = quiet_locks;
+    t_deferring_locks = deferring_locks;
     top = outer;
     if (recording != nullptr) PlanRecording::top = recording;
   }
@@ -82,13 +82,14 @@ struct Frame {
   [[nodiscard]] bool is_launch() const { return what == What::fuses || what == What::launches; }
 
   Kernel& kernel;
-  Seat& seat;
+  WorkerSlot& slot;
   Task& task;  ///< may be complete while its body is destroyed
   What const what;
   Frame* const outer;
   /// of the thread, when it runs a task of another graph meanwhile
   PlanRecording* const recording;
-  int const quiet_locks;  ///< saved: user code may destroy what the engine must not yet, see Quiet
+  int const
+      deferring_locks;  ///< saved: user code may destroy what the engine must not yet, see DeferDestructors
   static constinit inline thread_local Frame* top = nullptr;
 };
 

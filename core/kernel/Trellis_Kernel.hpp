@@ -5,13 +5,13 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_TaskGraphOptions.hpp>
 #include <Trellis_TaskId.hpp>
-#include <recorded/Trellis_PlanNode.hpp>
+#include <task/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
-#include <kernel/Trellis_TaskSlab.hpp>
-#include <threads/Trellis_Unlocked.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Task.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
+#include <task/Trellis_TaskSlab.hpp>
+#include <task/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 #include <trace/Trellis_Events.hpp>
 
@@ -37,10 +37,10 @@ class Warnings;
 /// `Engine` puts the kernel and its features together; so the verbs are defined there.
 ///
 /// LOCKS. A thread that holds one of these may take those behind it: waiting tasks, streams,
-/// regions of parts (the inner one first), graph, task, exclusion. Then comes one of plan, failure
-/// log, recorder, workers and slab, and last a policy's queue. Threads that submit into two regions
+/// scopes of parts (the inner one first), graph, task, exclusion. Then comes one of plan, failure
+/// log, recorder, workers and slab, and last a policy's queue. Threads that submit into two scopes
 /// of parts share no lock and write no line of memory in common. User code runs under a lock in few
-/// places. Under the locks of regions and graph, or of exclusion, these are the copy or move of a
+/// places. Under the locks of scopes and graph, or of exclusion, these are the copy or move of a
 /// functor into its task, a View's label, and the comparison of access states and tags. Under the
 /// lock of the streams it is the launch of an asynchronous task.
 class Kernel {
@@ -127,69 +127,70 @@ class Kernel {
   TaskHandle submit(TaskSpec&& spec, Frame* frame);
 
   // --- Ready.
-  /// `seat` is null on a thread that runs no tasks of this graph.
-  void make_ready(Task& task, Seat* seat);
+  /// `slot` is null on a thread that runs no tasks of this graph.
+  void make_ready(Task& task, WorkerSlot* slot);
   /// Gives a ready task to the policy, or to the queue of its kind: of the main thread, of
   /// sections, of bodies that run again.
-  void push(Task& task, Seat* seat) {
+  void push(Task& task, WorkerSlot* slot) {
     if (task.marks.has_own_queue) return push_own(task);
-    m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
+    m_policy->push(ReadyTask(&task), slot != nullptr ? slot->number : -1);
     m_workers.ready_added();
   }
   /// Gives a ready task, or the first of a batch, to the policy, or launches it on its device.
-  void dispatch(Task& task, Seat& seat);
-  void launch(Task& task, Seat& seat);
+  void dispatch(Task& task, WorkerSlot& slot);
+  void launch(Task& task, WorkerSlot& slot);
   /// See DeviceTasks.
-  [[nodiscard]] bool stop_serving(Seat& seat);
+  [[nodiscard]] bool stop_serving(WorkerSlot& slot);
   /// Called when the policy may now give out tasks that it has kept.
   void look_again() {
     if (!m_policy->empty()) m_workers.ready_added();
   }
   /// Called when the task keeps its exclusive areas while no body of it runs. Then no task that it
   /// needs may wait behind tasks that wait for it.
-  void hinder(Task& task);
-  /// Called when a part waits for a task that is not of its region. The tasks that it is a part of
+  void let_others_pass(Task& task);
+  /// Called when a part waits for a task that is not of its scope. The tasks that it is a part of
   /// keep exclusive areas meanwhile, and no task that they need may wait behind those that wait for
   /// these areas.
-  void hinder_owners(Task const& part, Vector<Task*>& granted);
+  void owners_let_others_pass(Task const& part, Vector<Task*>& granted);
 
   // --- Run.
-  /// Returns the calling thread's seat, whether it runs a task or not.
-  [[nodiscard]] Seat& own_seat();
+  /// Returns the calling thread's slot, whether it runs a task or not.
+  [[nodiscard]] WorkerSlot& own_slot();
   /// Returns the task to run next, if the policy keeps one here.
-  Task* run_quietly(Task& task, Seat& seat);
+  Task* run_deferring(Task& task, WorkerSlot& slot);
   /// Runs this task, and those that the policy keeps here, until `stop` returns true.
-  void run(Task* task, Seat& seat, Condition stop);
+  void run(Task* task, WorkerSlot& slot, Condition stop);
   /// Called in a handler. Returns a failure for what the task has thrown.
   std::shared_ptr<Failure> current_failure(Task const& task, std::string const& remark = {});
 
   // --- Complete and release.
   /// Returns the task to run next, if the policy keeps one here.
-  Task* complete(Task& task, Seat& seat, TaskState state, int row);
+  Task* complete(Task& task, WorkerSlot& slot, TaskState state, int row);
   /// Does what every run ends with before its successors go on.
-  void run_over(Task& task, Seat& seat, TaskState state, int row) {
-    seat.ready.clear();
+  void run_over(Task& task, WorkerSlot& slot, TaskState state, int row) {
+    slot.ready.clear();
     task.state.store(state, std::memory_order_relaxed);
     m_events.changed(task, state, row);
-    if (task.is_split.load(std::memory_order_acquire)) close_parts(task, seat);
+    if (task.is_split.load(std::memory_order_acquire)) close_parts(task, slot);
   }
-  /// Adds the tasks that have waited for its exclusive areas to `seat.ready`. Where the task ends,
+  /// Adds the tasks that have waited for its exclusive areas to `slot.ready`. Where the task ends,
   /// this is called in `end_life`. Until then a demotion from outside may change what the task has,
   /// and must not give it areas that no thread would release. Recorded tasks are not demoted from
   /// outside, so their runs need no lock.
-  void give_up_exclusive(Task& task, Seat& seat) {
-    if (task.exclusive) release_exclusive(task, seat);
+  void give_up_exclusive(Task& task, WorkerSlot& slot) {
+    if (task.exclusive) release_exclusive(task, slot);
   }
   /// Gives tasks that a completion made ready to the policy; the first `granted` ones have been
   /// ready already and just got their exclusive areas. Returns the one to run next, if the policy
   /// keeps one here.
-  [[gnu::always_inline]] Task* hand_over(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
-    if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, seat);
+  [[gnu::always_inline]] Task* hand_over(Vector<Task*>& ready, std::size_t granted,
+                                         WorkerSlot& slot) {
+    if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, slot);
     Task& task = *ready.front();
-    if (task.exclusive || !goes_to_policy(task)) return hand_over_many(ready, granted, seat);
+    if (task.exclusive || !goes_to_policy(task)) return hand_over_many(ready, granted, slot);
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     m_events.changed(task, TaskState::ready);
-    return give_to_policy(ready, seat);
+    return give_to_policy(ready, slot);
   }
 
   // --- Wait.
@@ -205,10 +206,10 @@ class Kernel {
   void wait_outside(Until const& until);
   /// Takes, for a thread that waits, a ready task for which `wanted` returns true, or returns null.
   /// It may miss one.
-  [[nodiscard]] Task* pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted);
+  [[nodiscard]] Task* pop_wanted(WorkerSlot const& slot, FunctionRef<bool(Task const&)> wanted);
   /// Completes tasks that are over later than their bodies. Returns a task to run next, if there is
   /// one.
-  Task* pop_late(Seat& seat);
+  Task* pop_late(WorkerSlot& slot);
   /// True if sections are ready. The answer may be outdated.
   [[nodiscard]] bool any_awaited() const;
   /// True if bodies that run again and again are ready, so there always is something to run.
@@ -235,10 +236,10 @@ class Kernel {
     return task.marks.none() ||
            (!task.marks.has_own_queue && !task.marks.is_fusable && !task.runs_on_device());
   }
-  Task* give_to_policy(Vector<Task*> const& ready, Seat& seat) {
+  Task* give_to_policy(Vector<Task*> const& ready, WorkerSlot& slot) {
     static_assert(sizeof(ReadyTask) == sizeof(Task*));
     ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
-    Task* const next = m_policy->finished({first, ready.size()}, seat.number).impl();
+    Task* const next = m_policy->finished({first, ready.size()}, slot.number).impl();
     // If it is another one than the first, the first has been pushed, perhaps after the other was
     // taken.
     if (ready.size() > 1 || next != ready.front()) m_workers.ready_added();
@@ -259,9 +260,9 @@ class Kernel {
 
  private:
   void push_own(Task& task);
-  void close_parts(Task& task, Seat& seat);
-  void release_exclusive(Task& task, Seat& seat);
-  Task* hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& seat);
+  void close_parts(Task& task, WorkerSlot& slot);
+  void release_exclusive(Task& task, WorkerSlot& slot);
+  Task* hand_over_many(Vector<Task*>& ready, std::size_t granted, WorkerSlot& slot);
   Workers& m_workers;
   [[nodiscard]] TaskHandle resolve_special(TaskHandle const& handle);
   [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);

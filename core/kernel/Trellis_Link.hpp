@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_LINK_HPP
 #define TRELLIS_IMPL_LINK_HPP
 
-#include <kernel/Trellis_Task.hpp>
+#include <task/Trellis_Task.hpp>
 
 #include <atomic>
 #include <mutex>

@@ -2,8 +2,8 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <recorded/Trellis_Pass.hpp>
 #include <recorded/Trellis_PlanState.hpp>
-#include <kernel/Trellis_Region.hpp>
-#include <kernel/Trellis_Task.hpp>
+#include <scope/Trellis_Scope.hpp>
+#include <task/Trellis_Task.hpp>
 
 namespace trellis {
 
@@ -22,10 +22,10 @@ std::optional<PlannedPlace> ReadyTask::place() const {
     if (m_task->node->index >= plan.tasks.size()) return std::nullopt;  // a piece, see PlanPiece
     return PlannedPlace{plan.recorded->number(), m_task->node->index};
   }
-  if (m_task->region_kind == Impl::RegionKind::parts) {
-    Impl::Region const& region = *m_task->region;
-    if (region.is_planned && region.plan_number != 0)
-      return PlannedPlace{region.plan_number, Impl::Pass::place_of(Impl::Provisional::of(*m_task))};
+  if (m_task->scope_kind == Impl::ScopeKind::parts) {
+    Impl::Scope const& scope = *m_task->scope;
+    if (scope.is_planned && scope.plan_number != 0)
+      return PlannedPlace{scope.plan_number, Impl::Pass::place_of(Impl::Provisional::of(*m_task))};
   }
   Impl::AnyTag const* const of_model = m_task->tag(typeid(PlannedPlace));
   if (of_model == nullptr) return std::nullopt;

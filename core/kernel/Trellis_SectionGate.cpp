@@ -3,11 +3,11 @@
 
 namespace trellis::Impl {
 
-void SectionGate::open(Seat& seat) {
+void SectionGate::open(WorkerSlot& slot) {
   if (!std::exchange(m_is_closed, false)) return;
   Vector<Task*> ready;
   trigger(*m_section.task, nullptr, ready);
-  if (!ready.empty()) m_kernel.make_ready(*ready.front(), &seat);
+  if (!ready.empty()) m_kernel.make_ready(*ready.front(), &slot);
 }
 
 /// Memory order: it acquires, as the last decrement of any count does; see Task.

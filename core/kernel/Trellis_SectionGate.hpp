@@ -21,7 +21,7 @@ class SectionGate {
   SectionGate(SectionGate const&) = delete;
   SectionGate& operator=(SectionGate const&) = delete;
   /// Lets other threads run the section when its predecessors are done.
-  void open(Seat& seat);
+  void open(WorkerSlot& slot);
   /// Opens the gate if no other edge is left. True: the calling thread has the task, which is
   /// ready. False: nothing has changed.
   [[nodiscard]] bool open_if_last();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <kernel/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
-#include <kernel/Trellis_Region.hpp>
-#include <kernel/Trellis_TaskSlab.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <scope/Trellis_Scope.hpp>
+#include <task/Trellis_TaskSlab.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <unordered_set>
 
@@ -49,12 +49,12 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
   next.push_back(from);
   for (std::size_t k = 0; k < next.size(); ++k) {
     LiveAccess const here = next[k];
-    RegionHold const lock(here.task, m_submission);
+    ScopeHold const lock(here.task, m_submission);
     if (here.task->live_id.load(std::memory_order_acquire) != here.id) continue;
-    Region const* const region = here.task->inner.get();
-    if (region == nullptr || !region->waits_for_owner) continue;
-    for (LiveAccess const part : region->parts) {
-      if (part.id < region->held_from) continue;
+    Scope const* const scope = here.task->inner.get();
+    if (scope == nullptr || !scope->waits_for_owner) continue;
+    for (LiveAccess const part : scope->parts) {
+      if (part.id < scope->held_from) continue;
       f(part);
       next.push_back(part);
     }
@@ -65,28 +65,28 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
 }
 
 /// Calls `f` for the tasks that wait for exclusive areas of `from`. A task has its exclusive areas
-/// until it is complete, whatever other task of its region needs them.
+/// until it is complete, whatever other task of its scope needs them.
 ///
-/// While a thread has the lock of the region, no task is submitted to it, and no task of it gives
+/// While a thread has the lock of the scope, no task is submitted to it, and no task of it gives
 /// up what it has. A task that is live under its own lock cannot become complete. So a task of this
-/// region that is live then does not change while it is compared. That must hold for both tasks:
+/// scope that is live then does not change while it is compared. That must hold for both tasks:
 /// the holder may meanwhile have lost what made it wait, and run.
 ///
 /// Two locks of tasks are held at the same time in no other place, and here under the mutex.
 template <class F>
 void Waiters::for_each_excluded(LiveAccess from, Task* guard, F&& f) {
-  RegionHold const lock(guard, m_submission);
+  ScopeHold const lock(guard, m_submission);
   Task& holder = *from.task;
   if (!holder.exclusive) return;
   std::lock_guard const holder_stays_live(holder.lock);
   if (holder.live_id.load(std::memory_order_relaxed) != from.id || !holder.exclusive) return;
   if (!m_exclusion.holds(holder)) return;
-  Region const* const region = holder.region;
+  Scope const* const scope = holder.scope;
   m_tasks.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);
-    if (id == 0 || &other == &holder || !other.exclusive || other.region != region) return;
+    if (id == 0 || &other == &holder || !other.exclusive || other.scope != scope) return;
     std::lock_guard const stays_live(other.lock);
-    if (other.live_id.load(std::memory_order_relaxed) == id && other.region == region &&
+    if (other.live_id.load(std::memory_order_relaxed) == id && other.scope == scope &&
         m_exclusion.conflict(holder, other))
       f(LiveAccess{&other, id});
   });

@@ -3,8 +3,8 @@
 #define TRELLIS_IMPL_WAITERS_HPP
 
 #include <access/Trellis_AccessTable.hpp>
-#include <threads/Trellis_Unlocked.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_Unlocked.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <mutex>
 #include <utility>
@@ -35,7 +35,7 @@ class Waiters {
       : m_submission(submission), m_tasks(tasks), m_exclusion(exclusion) {}
 
   /// The first of all locks; everything else here but `all` requires it.
-  [[nodiscard]] QuietLock<std::mutex>& mutex() { return m_mutex; }
+  [[nodiscard]] DeferringLock<std::mutex>& mutex() { return m_mutex; }
   void add(Waiter const& waiter) { m_waiters.push_back(waiter); }
   void remove(Waiter const& waiter);
   /// Returns which task waits for which. It takes the mutex itself.
@@ -53,7 +53,7 @@ class Waiters {
   SubmissionLock& m_submission;
   TaskSlab& m_tasks;
   Exclusion& m_exclusion;
-  QuietLock<std::mutex> m_mutex;
+  DeferringLock<std::mutex> m_mutex;
   Vector<Waiter> m_waiters;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <engine/Trellis_Completions.hpp>
+#include <completion/Trellis_Completions.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <device/Trellis_NotServing.hpp>
+#include <kernel/Trellis_NotServing.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 
@@ -79,8 +79,8 @@ void Polling::ask(ProgressSource& source) {
   m_workers.main_ready_added();
 }
 
-void Polling::call_functions(Seat& seat, bool of_main) {
-  NotServing const not_serving(m_kernel, m_devices.offered(), seat);
+void Polling::call_functions(WorkerSlot& slot, bool of_main) {
+  NotServing const not_serving(m_kernel, m_devices.offered(), slot);
   std::atomic<int>& count = of_main ? m_asked_of_main : m_asked;
   for (std::size_t k = 0;; ++k) {
     std::shared_ptr<ProgressSource> source;
@@ -112,13 +112,13 @@ std::string Polling::report() {
   return text;
 }
 
-void Polling::call_all(Seat& seat, bool on_main_thread) {
-  if (m_asked.load(std::memory_order_relaxed) > 0) call_functions(seat, false);
-  if (on_main_thread && any_of_main()) call_functions(seat, true);
+void Polling::call_all(WorkerSlot& slot, bool on_main_thread) {
+  if (m_asked.load(std::memory_order_relaxed) > 0) call_functions(slot, false);
+  if (on_main_thread && any_of_main()) call_functions(slot, true);
 }
 
-void Polling::stands_by_no_more(Seat& seat) {
-  m_devices.stand_down(seat);
+void Polling::stop_being_proxy(WorkerSlot& slot) {
+  m_devices.retire_proxy(slot);
   if (m_devices.busy() && !m_poller.is_here()) m_workers.ready_added();  // another may ask now
 }
 
@@ -129,29 +129,29 @@ void Polling::polls_no_more() {
   if (m_devices.busy() || m_asked.load(std::memory_order_seq_cst) > 0) m_workers.ready_added();
 }
 
-bool Polling::poll(Seat& seat, bool is_idle) {
+bool Polling::poll(WorkerSlot& slot, bool is_idle) {
   // A thread without a task asks functions all the time, and needs no clock for that.
   bool const busy_devices = m_devices.busy();
-  Poller::Pace const pace = busy_devices ? m_devices.pace(seat) : Poller::Pace::awaited;
+  Poller::Pace const pace = busy_devices ? m_devices.pace(slot) : Poller::Pace::awaited;
   bool const is_awaited = pace == Poller::Pace::awaited;
   bool const due = is_idle && !busy_devices ? true : m_poller.is_due();
-  if (seat.is_main && any_of_main() && (is_idle || due)) {
-    call_functions(seat, true);
+  if (slot.is_main && any_of_main() && (is_idle || due)) {
+    call_functions(slot, true);
     if (!is_idle) m_poller.has_asked();
   }
   bool any = m_completions.any_said();
   bool const functions = m_asked.load(std::memory_order_relaxed) > 0 && (is_idle || due);
   bool const devices = is_idle && busy_devices && m_devices.may_ask() &&
-                       (is_awaited ? due : m_poller.is_due(pace)) && m_devices.may_go_on(seat);
+                       (is_awaited ? due : m_poller.is_due(pace)) && m_devices.may_go_on(slot);
   if (!functions && !m_devices.may_ask() && m_poller.is_here()) polls_no_more();
   if ((!functions && !devices) || !m_poller.begin()) return any;
   if (functions) {
-    call_functions(seat, false);
+    call_functions(slot, false);
     any = any || m_completions.any_said();
   }
   // User code that waits may have ended the polling of this thread.
   if (devices && m_poller.is_here()) {
-    any = m_devices.complete_passed(seat, m_poller) || any;
+    any = m_devices.complete_passed(slot, m_poller) || any;
     // A waiting thread may wait for more than what has been found.
     if ((!any || !is_awaited) && m_poller.is_here()) m_poller.has_asked();
   } else if (!any && !is_idle && m_poller.is_here()) {

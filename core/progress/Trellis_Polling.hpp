@@ -2,12 +2,12 @@
 #ifndef TRELLIS_IMPL_POLLING_HPP
 #define TRELLIS_IMPL_POLLING_HPP
 
-#include <device/Trellis_DeviceTasks.hpp>
+#include <launch/Trellis_DeviceTasks.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <progress/Trellis_Poller.hpp>
-#include <progress/Trellis_ProgressSource.hpp>
-#include <threads/Trellis_Relaxed.hpp>
-#include <threads/Trellis_SpinLock.hpp>
+#include <launch/Trellis_Poller.hpp>
+#include <base/Trellis_ProgressSource.hpp>
+#include <base/Trellis_Relaxed.hpp>
+#include <base/Trellis_SpinLock.hpp>
 #include <threads/Trellis_Workers.hpp>
 
 #include <algorithm>
@@ -62,17 +62,17 @@ class Polling {
   [[nodiscard]] bool any_of_main() const {
     return m_asked_of_main.load(std::memory_order_seq_cst) > 0;
   }
-  /// True if the seat's thread might find something by polling.
-  [[nodiscard]] bool may_be_polled(Seat const& seat) const {
-    if (seat.is_main && any_of_main()) return true;
-    bool const devices = m_devices.busy() && m_devices.may_ask() && m_devices.may_go_on(seat);
+  /// True if the slot's thread might find something by polling.
+  [[nodiscard]] bool may_be_polled(WorkerSlot const& slot) const {
+    if (slot.is_main && any_of_main()) return true;
+    bool const devices = m_devices.busy() && m_devices.may_ask() && m_devices.may_go_on(slot);
     bool const any = devices || m_asked.load(std::memory_order_seq_cst) > 0;
     return any && m_poller.may_be_here();
   }
   /// Between two tasks: true if it is time to ask functions that this thread may ask.
-  [[nodiscard]] bool is_due(Seat const& seat) const {
+  [[nodiscard]] bool is_due(WorkerSlot const& slot) const {
     if (!any_function()) return false;
-    bool const mine = seat.is_main && m_asked_of_main.load(std::memory_order_relaxed) > 0;
+    bool const mine = slot.is_main && m_asked_of_main.load(std::memory_order_relaxed) > 0;
     bool const any = m_asked.load(std::memory_order_relaxed) > 0 && m_poller.may_be_here();
     return (mine || any) && m_poller.is_due();
   }
@@ -95,36 +95,36 @@ class Polling {
   }
   /// True when something has happened: tasks may be ready, or `Completions` has some to complete.
   /// `is_idle`: the thread has found no task.
-  bool poll(Seat& seat, bool is_idle);
+  bool poll(WorkerSlot& slot, bool is_idle);
   /// Does the same only for functions of the main thread, which calls this.
-  void poll_of_main(Seat& seat) { call_functions(seat, true); }
+  void poll_of_main(WorkerSlot& slot) { call_functions(slot, true); }
   /// Launches some of what has been offered to the polling thread, see LaunchQueue.
-  void launch_offered(Seat& seat) {
+  void launch_offered(WorkerSlot& slot) {
     constexpr int most = 16;  // between two looks at other tasks
     if (!m_devices.any_offers()) [[likely]]
       return;
-    if (m_devices.stands_by()) m_devices.launch_offered(seat, most);
+    if (m_devices.is_proxy()) m_devices.launch_offered(slot, most);
   }
   /// Called by a thread that has found nothing to do.
-  void stand_by() { m_devices.stand_by(); }
+  void become_proxy() { m_devices.become_proxy(); }
   /// For a serial graph: called by the thread whose turn it is.
-  void call_all(Seat& seat, bool on_main_thread);
+  void call_all(WorkerSlot& slot, bool on_main_thread);
   /// The thread does something else, or goes to sleep: it neither polls nor serves the launch
   /// queue.
-  void stop(Seat& seat) {
-    if (m_devices.stands_by()) [[unlikely]]
-      stands_by_no_more(seat);
+  void stop(WorkerSlot& slot) {
+    if (m_devices.is_proxy()) [[unlikely]]
+      stop_being_proxy(slot);
     if (m_poller.is_here()) polls_no_more();
   }
 
  private:
   void polls_no_more();
-  void stands_by_no_more(Seat& seat);
+  void stop_being_proxy(WorkerSlot& slot);
   void has_news() {
     if (!m_has_news.load(std::memory_order_relaxed))
       m_has_news.store(true, std::memory_order_relaxed);
   }
-  void call_functions(Seat& seat, bool of_main);
+  void call_functions(WorkerSlot& slot, bool of_main);
 
   Kernel& m_kernel;
   DeviceTasks& m_devices;

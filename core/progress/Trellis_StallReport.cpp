@@ -3,7 +3,7 @@
 #include <kernel/Trellis_Kernel.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <progress/Trellis_StallReport.hpp>
-#include <kernel/Trellis_TaskText.hpp>
+#include <scope/Trellis_TaskText.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -120,16 +120,16 @@ void StallReport::watch() {
   auto const limit = std::chrono::duration<double>(m_seconds);
   std::uint64_t seen = 0;
   auto since = Clock::now();
-  bool told = false;
+  bool reported = false;
   std::unique_lock lock(m_mutex);
   while (!m_end.wait_for(lock, limit / 8, [&] { return m_is_over; })) {
     std::uint64_t const now = m_kernel.completed();
     if (now != seen || m_kernel.in_flight() == 0) {
       seen = now;
       since = Clock::now();
-      told = false;
-    } else if (!told && Clock::now() - since >= limit) {
-      told = true;
+      reported = false;
+    } else if (!reported && Clock::now() - since >= limit) {
+      reported = true;
       try {
         tell(report());
       } catch (std::exception const& error) {
@@ -155,7 +155,7 @@ std::string StallReport::report() const {
       seen.state = task.state.load(std::memory_order_relaxed);
       seen.is_recorded = task.is_recorded();
       seen.bound = task.marks.main_thread;
-      seen.on_device = task.runs_on_device() || task.deployed() != nullptr;
+      seen.on_device = task.runs_on_device() || task.offloaded() != nullptr;
       seen.exclusive = task.exclusive;
       if (!seen.is_recorded)
         task.for_each_successor([&](Task* successor) {
@@ -163,14 +163,14 @@ std::string StallReport::report() const {
         });
     });
     // Tasks of a plan are live all the time.
-    bool const goes_on = seen.state == TaskState::ready || seen.state == TaskState::running;
-    if (!is_live || (seen.is_recorded && !goes_on)) continue;
+    bool const continues = seen.state == TaskState::ready || seen.state == TaskState::running;
+    if (!is_live || (seen.is_recorded && !continues)) continue;
     PartsHold const lock(*each.task, m_submission, PartsHold::nested);
     if (each.task->live_id.load(std::memory_order_acquire) == each.id &&
         each.task->inner != nullptr) {
-      Region const& region = *each.task->inner;
-      seen.completions = region.open_completions.load(std::memory_order_relaxed);
-      for (LiveAccess const part : region.parts)
+      Scope const& scope = *each.task->inner;
+      seen.completions = scope.open_completions.load(std::memory_order_relaxed);
+      for (LiveAccess const part : scope.parts)
         seen.parts += part.task->live_id.load(std::memory_order_acquire) == part.id;
     }
     all.push_back(std::move(seen));

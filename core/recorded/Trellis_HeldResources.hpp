@@ -3,9 +3,9 @@
 #define TRELLIS_IMPL_HELDRESOURCES_HPP
 
 #include <Trellis_Access.hpp>
-#include <kernel/Trellis_FoundEntries.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <kernel/Trellis_TaskSpec.hpp>
+#include <task/Trellis_FoundEntries.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskSpec.hpp>
 
 #include <cstdint>
 #include <map>

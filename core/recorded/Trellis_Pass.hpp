@@ -2,10 +2,10 @@
 #ifndef TRELLIS_IMPL_PASS_HPP
 #define TRELLIS_IMPL_PASS_HPP
 
-#include <kernel/Trellis_Provisional.hpp>
+#include <task/Trellis_Provisional.hpp>
 #include <recorded/Trellis_RecordedGraph.hpp>
-#include <kernel/Trellis_TaskSpec.hpp>
-#include <kernel/Trellis_Task.hpp>
+#include <task/Trellis_TaskSpec.hpp>
+#include <task/Trellis_Task.hpp>
 
 #include <array>
 #include <atomic>

@@ -4,8 +4,8 @@
 
 #include <Trellis_Label.hpp>
 #include <Trellis_Plan.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -28,7 +28,7 @@ class PlanGraphs;
 struct PlanRecording;
 class PolicyEdges;
 class Recorder;
-struct Region;
+struct Scope;
 class Submission;
 class SubmissionLock;
 struct TagRule;
@@ -81,7 +81,7 @@ class Passes {
   Parts& m_parts;
   PolicyEdges& m_policy_edges;
   SubmissionLock& m_submission;
-  Region& m_root;  ///< the graph's
+  Scope& m_root;  ///< the graph's
   TaskSlab& m_slab;
   FailureLog& m_failures;
   std::deque<TagRule> const& m_rules;

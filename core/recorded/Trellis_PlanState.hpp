@@ -5,14 +5,14 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
 #include <task/Trellis_Failure.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <graph/Trellis_GraphControl.hpp>
-#include <kernel/Trellis_TaskSpec.hpp>
-#include <kernel/Trellis_Task.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <task/Trellis_GraphControl.hpp>
+#include <task/Trellis_TaskSpec.hpp>
+#include <task/Trellis_Task.hpp>
 #include <recorded/Trellis_HeldResources.hpp>
-#include <recorded/Trellis_PlanNode.hpp>
+#include <task/Trellis_PlanNode.hpp>
 #include <recorded/Trellis_RecordedGraph.hpp>
-#include <threads/Trellis_Unlocked.hpp>
+#include <task/Trellis_Unlocked.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -103,7 +103,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
 
   // These do not change once the plan is recorded.
   std::unique_ptr<RecordedGraph> recorded;  ///< null: the plan has been dismantled
-  /// The owner of the region of all tasks. Only its `scope`, `parent`, `node` and `unfinished` are
+  /// The owner of the scope of all tasks. Only its `scope`, `parent`, `node` and `unfinished` are
   /// used; the last counts replays that are not complete. Its memory outlives the plan.
   Task* owner = nullptr;
   std::deque<PlanNode> nodes;  ///< of the tasks that follow
@@ -138,7 +138,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   std::uint64_t rounds_left = 0;     ///< rounds after these
   alignas(64) std::atomic<std::size_t> open{0};
   alignas(64) std::atomic<Task*> whole{nullptr};  ///< null: none
-  QuietLock<SpinLock> lock;
+  DeferringLock<SpinLock> lock;
   /// Wholes that may run after this one. Guarded by `lock`.
   std::deque<Task*, FromReserve<Task*>> waiting;
   TaskHandle last{};  ///< the newest replay; guarded by the graph's lock

@@ -4,10 +4,10 @@
 
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
-#include <recorded/Trellis_PlanNode.hpp>
-#include <task/Trellis_FailurePtr.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
+#include <task/Trellis_PlanNode.hpp>
+#include <impl/Trellis_FailurePtr.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ class Submission;
 class FailureLog;
 struct PlanRecording;
 class Recorder;
-struct Seat;
+struct WorkerSlot;
 class SubmissionLock;
 struct TagRule;
 class TaskSlab;
@@ -57,8 +57,8 @@ class Plans {
   TaskHandle replay_with(PlanState& plan, TaskSpec&& spec);
   void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
   static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
-  Task* run_plan(Task& whole, Seat& seat);
-  Task* finish_run(Task& task, Seat& seat, TaskState state, int row);
+  Task* run_plan(Task& whole, WorkerSlot& slot);
+  Task* finish_run(Task& task, WorkerSlot& slot, TaskState state, int row);
 
   // Functions for what a replay leaves:
   void wait_for_replay(TaskHandle const& handle);
@@ -76,11 +76,11 @@ class Plans {
   static void find_components(PlanState& plan);
 
   void cancel_tasks(PlanState& plan, FailurePtr const& failure);
-  Task* start_rounds(PlanState& plan, Seat& seat);
+  Task* start_rounds(PlanState& plan, WorkerSlot& slot);
   void number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds);
-  Task* rounds_over(PlanState& plan, Seat& seat);
-  Task* replay_over(PlanState& plan, Seat& seat, TaskState state);
-  void let_next_in(PlanState& plan, Seat* seat = nullptr);
+  Task* rounds_over(PlanState& plan, WorkerSlot& slot);
+  Task* replay_over(PlanState& plan, WorkerSlot& slot, TaskState state);
+  void let_next_in(PlanState& plan, WorkerSlot* slot = nullptr);
 
   void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
   void end_early(Task& task, Failure const& failure) const;

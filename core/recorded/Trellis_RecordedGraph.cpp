@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
 #include <device/Trellis_AsyncStreams.hpp>
-#include <kernel/Trellis_Ordering.hpp>
-#include <recorded/Trellis_PlanNode.hpp>
+#include <scope/Trellis_Ordering.hpp>
+#include <task/Trellis_PlanNode.hpp>
 #include <recorded/Trellis_RecordedGraph.hpp>
 
 #include <algorithm>
@@ -90,8 +90,8 @@ AccessRequest request_like(TaskAccess const& access) {
 }
 
 RecordedGraph::RecordedGraph(TaskSlab& tasks, FailureLog const& failures, AsyncStreams& streams)
-    : m_number(new_plan_number()), m_streams(streams), m_region(tasks, failures, true) {
-  m_region.kind = RegionKind::rounds;
+    : m_number(new_plan_number()), m_streams(streams), m_scope(tasks, failures, true) {
+  m_scope.kind = ScopeKind::rounds;
 }
 
 RecordedGraph::~RecordedGraph() {
@@ -133,7 +133,7 @@ void RecordedGraph::add(Task& task, TaskSpec const& spec, FoundEntries const& fo
   for (TaskHandle const& before : spec.after)
     if ((before.id & PlanNode::recorded) != 0)
       add_edge(before.task->node->index + 1, place, EdgeReason::after);
-  order_by_rules(rules, task, place + 1, m_region, [&](LiveAccess before) {
+  order_by_rules(rules, task, place + 1, m_scope, [&](LiveAccess before) {
     add_edge(before.id, place, EdgeReason::rule);
     return true;
   });
@@ -148,7 +148,7 @@ void RecordedGraph::add_like(RecordedGraph const& other, std::size_t k, Task& ta
   task.exclusive = signature.exclusive;
   for (TaskAccess const& access : other.accesses(k)) {
     m_accesses.push_back(access);
-    m_accesses.back().entry = &m_region.table.find_or_make(request_like(access), k);
+    m_accesses.back().entry = &m_scope.table.find_or_make(request_like(access), k);
   }
   enter_accesses(k, task, k + 1, [&](LiveAccess before) {
     add_edge(before.id, k, EdgeReason::access);
@@ -159,16 +159,16 @@ void RecordedGraph::add_like(RecordedGraph const& other, std::size_t k, Task& ta
 
 template <class Link>
 void RecordedGraph::enter_accesses(std::size_t place, Task& task, TaskId id, Link&& link) {
-  for (TaskAccess const& access : accesses(place)) enter_access(task, access, id, m_region, link);
+  for (TaskAccess const& access : accesses(place)) enter_access(task, access, id, m_scope, link);
 }
 
 /// Orders a task behind barriers. The linker knows tasks by their ids alone, so any pointer will
 /// do.
 void RecordedGraph::order_by_barrier(std::size_t place, Task& task) {
   Impl::order_by_barrier(
-      task, place + 1, m_region,
+      task, place + 1, m_scope,
       [&](auto&& come_after) {
-        for (TaskId id = m_region.barrier.id + 1; id <= place; ++id) come_after({&task, id});
+        for (TaskId id = m_scope.barrier.id + 1; id <= place; ++id) come_after({&task, id});
       },
       [&](LiveAccess before) {
         add_edge(before.id, place, EdgeReason::synchronizing);
@@ -219,7 +219,7 @@ void RecordedGraph::seal_rounds(std::span<Task* const> tasks, bool overlap,
     };
     enter_accesses(to, *tasks[to], count + to + 1, link);
     // If rounds overlap, no rule orders tasks. If not, rules order tasks of two rounds, too.
-    if (!overlap) order_by_rules(rules, *tasks[to], count + to + 1, m_region, link);
+    if (!overlap) order_by_rules(rules, *tasks[to], count + to + 1, m_scope, link);
   }
   if (overlap)
     for (std::size_t k = 0; k < within_round; ++k) {

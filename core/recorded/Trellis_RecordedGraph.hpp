@@ -9,10 +9,10 @@
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <device/Trellis_PlanGraph.hpp>
-#include <kernel/Trellis_FoundEntries.hpp>
-#include <kernel/Trellis_Region.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <kernel/Trellis_TaskSpec.hpp>
+#include <task/Trellis_FoundEntries.hpp>
+#include <scope/Trellis_Scope.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskSpec.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -77,7 +77,7 @@ struct OuterAccess {
 /// but the data in their functors: their signatures, the edges among them, and their accesses
 /// together.
 ///
-/// It is made by admission with a linker that records: each task is entered into a region of the
+/// It is made by admission with a linker that records: each task is entered into a scope of the
 /// recorded graph, whose table knows the tasks by their places, counted from 1. A plan (see
 /// PlanState) consists of this and a task for each place, which runs in rounds. A pass of a loop
 /// (see Pass) consists of this and new tasks. After `seal` its tasks and edges do not change, so
@@ -92,7 +92,7 @@ class RecordedGraph {
   [[nodiscard]] std::size_t size() const { return m_signatures.size(); }
   /// See PlannedTasks.
   [[nodiscard]] std::uint64_t number() const { return m_number; }
-  [[nodiscard]] Region& region() { return m_region; }
+  [[nodiscard]] Scope& scope() { return m_scope; }
   [[nodiscard]] std::span<TaskAccess const> accesses(std::size_t k) const {
     return std::span(m_accesses)
         .subspan(m_signatures[k].first_access, m_signatures[k].access_count);
@@ -101,7 +101,7 @@ class RecordedGraph {
   void give_accesses(std::size_t k, Task& task) const;
 
   // Used while it is made. The caller holds the graph's lock.
-  /// Adds a task whose accesses have been found in the region, and gives it these. May throw.
+  /// Adds a task whose accesses have been found in the scope, and gives it these. May throw.
   /// `replays`: the plan that the task replays, if any.
   void add(Task& task, TaskSpec const& spec, FoundEntries const& found,
            std::deque<TagRule> const& rules, std::weak_ptr<PlanState> const& replays = {});
@@ -170,7 +170,7 @@ class RecordedGraph {
 
   std::uint64_t const m_number;
   AsyncStreams& m_streams;
-  Region m_region;
+  Scope m_scope;
   std::vector<Signature> m_signatures;
   std::vector<TaskAccess> m_accesses;
   std::vector<RecordedEdge> m_recorded;    ///< until they are sorted

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <task/Trellis_Failure.hpp>
-#include <task/Trellis_Result.hpp>
+#include <impl/Trellis_Result.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -43,10 +43,10 @@ void FailureLog::note(TaskId task, std::string const& task_text, FailurePtr fail
   insert(task, {std::move(failure), copy_or_short(task_text), m_reports, task, false});
 }
 
-void FailureLog::note_for_futures(TaskId task, TaskId told_as, std::string const& task_text,
+void FailureLog::note_for_futures(TaskId task, TaskId reported_as, std::string const& task_text,
                                   FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
-  insert(task, {std::move(failure), copy_or_short(task_text), m_reports, told_as, false});
+  insert(task, {std::move(failure), copy_or_short(task_text), m_reports, reported_as, false});
 }
 
 void FailureLog::insert(TaskId task, Entry&& entry) {

@@ -7,33 +7,33 @@
 /// Lets threads have the permits of several workers.
 namespace trellis::Impl {
 
-void Workers::change_permits(Seat& seat, int permits) {
-  int const before = seat.permits;
+void Workers::change_permits(WorkerSlot& slot, int permits) {
+  int const before = slot.permits;
   {
     std::unique_lock lock(m_mutex);
     m_wide.fetch_add((permits > 1 ? 1 : 0) - (before > 1 ? 1 : 0), std::memory_order_relaxed);
     if (permits > before) {
-      gather(lock, seat, permits);
+      gather(lock, slot, permits);
     } else {
       add_permit(before - permits);
       main_looks();
     }
-    seat.permits = permits;
+    slot.permits = permits;
   }
-  if (permits < before && m_source.has_ready(seat)) ready_added();
+  if (permits < before && m_source.has_ready(slot)) ready_added();
 }
 
 /// Trades the permits that the thread has for `permits`, and returns when it has them.
-void Workers::gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int permits) {
+void Workers::gather(std::unique_lock<std::mutex>& lock, WorkerSlot const& slot, int permits) {
   // This is done as in Absence.
-  if (seat.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
-  add_permit(seat.permits);
+  if (slot.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  add_permit(slot.permits);
   Gathering::Gatherer here(permits);
   m_gathering.fetch_add(1, std::memory_order_relaxed);
   m_gatherers.push(here);
   serve_gatherers();
   here.wakeup.wait(lock, [&] { return here.is_served; });
-  if (seat.searching) m_searching.fetch_add(1, std::memory_order_seq_cst);
+  if (slot.searching) m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
 /// Called when `m_spare` may have become 0 or more.
@@ -65,15 +65,15 @@ bool Workers::all_are_gathered() const {
 
 /// True if a thread in wait() has to stop between two tasks because too many threads work.
 /// `has_turn`: it may run one task that is bound to it, even while other threads gather.
-bool Workers::gives_way(Seat const& seat, bool has_turn) const {
+bool Workers::gives_way(WorkerSlot const& slot, bool has_turn) const {
   if (m_wide.load(std::memory_order_relaxed) == 0) return false;
   bool const own_first = has_turn || m_gathering.load(std::memory_order_relaxed) == 0;
-  return !own_first || !m_source.has_own(seat);
+  return !own_first || !m_source.has_own(slot);
 }
 
 /// Wakes the main thread if it sleeps although a task that is bound to it is ready.
 void Workers::main_looks() {
-  Seat& main = *m_seats[0];
+  WorkerSlot& main = *m_slots[0];
   if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end() &&
       m_source.has_own(main))
     wake(main);

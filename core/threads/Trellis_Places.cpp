@@ -50,9 +50,10 @@ int count_cores() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-[[noreturn]] void refuse(std::string const& graph, std::string_view wish, std::string const& why) {
+[[noreturn]] void refuse(std::string const& graph, std::string_view request,
+                         std::string const& why) {
   throw Error(Error::Kind::bad_input, "Trellis: " + graph + " is to bind its threads with \"" +
-                                          std::string(wish) + "\" (TRELLIS_BIND), " + why);
+                                          std::string(request) + "\" (TRELLIS_BIND), " + why);
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ int Places::processor_here() noexcept {
   return sched_getcpu();
 }
 
-bool Places::step_aside(std::span<int const> taken) noexcept {
+bool Places::migrate(std::span<int const> taken) noexcept {
   cpu_set_t before;
   if (sched_getaffinity(0, sizeof before, &before) != 0) return false;
   cpu_set_t other = before;
@@ -129,7 +130,7 @@ Places::KeptOff::~KeptOff() {
 int Places::processor_here() noexcept {
   return -1;
 }
-bool Places::step_aside(std::span<int const> /*taken*/) noexcept {
+bool Places::migrate(std::span<int const> /*taken*/) noexcept {
   return false;
 }
 Places::KeptOff::KeptOff(int /*processor*/) noexcept {}
@@ -265,7 +266,7 @@ void run_on(Cpus const& cpus) noexcept {
 }  // namespace
 
 struct Places::Sets {
-  std::string wish;
+  std::string request;
   std::string graph;
   std::vector<Cpus> places;
   Cpus all;
@@ -274,8 +275,8 @@ struct Places::Sets {
   /// Finds the places. Throws before it changes anything.
   void find(int threads_per_worker) {
     std::vector<Cpus> found =
-        wish == "core" ? places_of_cores(threads_per_worker) : places_of_list(wish, graph);
-    if (found.empty()) refuse(graph, wish, "but hwloc finds no processor that it may use");
+        request == "core" ? places_of_cores(threads_per_worker) : places_of_list(request, graph);
+    if (found.empty()) refuse(graph, request, "but hwloc finds no processor that it may use");
     Cpus together;
     for (Cpus const& each : found) hwloc_bitmap_or(together.get(), together.get(), each.get());
     places = std::move(found);
@@ -287,12 +288,12 @@ bool Places::can_bind() {
   return topology() != nullptr;
 }
 
-Places::Places(std::string_view wish, int threads_per_worker, std::string const& graph)
-    : m_is_auto(wish == "auto") {
-  if (wish == "none" || m_is_auto) return;
-  if (!can_bind()) refuse(graph, wish, "but hwloc cannot tell which processors there are");
+Places::Places(std::string_view request, int threads_per_worker, std::string const& graph)
+    : m_is_auto(request == "auto") {
+  if (request == "none" || m_is_auto) return;
+  if (!can_bind()) refuse(graph, request, "but hwloc cannot tell which processors there are");
   auto sets = std::make_unique<Sets>();
-  sets->wish = wish;
+  sets->request = request;
   sets->graph = graph;
   sets->find(threads_per_worker);
   m_sets = std::move(sets);
@@ -364,10 +365,10 @@ struct Places::Sets {};
 bool Places::can_bind() {
   return false;
 }
-Places::Places(std::string_view wish, int /*threads_per_worker*/, std::string const& graph)
-    : m_is_auto(wish == "auto") {
-  if (wish != "none" && !m_is_auto)
-    refuse(graph, wish, "but this Trellis was built without hwloc, and can only do with none");
+Places::Places(std::string_view request, int /*threads_per_worker*/, std::string const& graph)
+    : m_is_auto(request == "auto") {
+  if (request != "none" && !m_is_auto)
+    refuse(graph, request, "but this Trellis was built without hwloc, and can only do with none");
 }
 Places::~Places() = default;
 void Places::bind_main() {}

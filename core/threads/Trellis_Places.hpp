@@ -30,7 +30,7 @@ void pretend_cores(int cores);
 /// (`OMP_PROC_BIND`) moves the threads of its pools within a parallel region. A pool of one thread
 /// stays on the worker's place.
 ///
-/// MOVING AWAY FROM THE WAKER ("auto", the default; `step_aside`). The kernel wakes a thread where
+/// MOVING AWAY FROM THE WAKER ("auto", the default; `migrate`). The kernel wakes a thread where
 /// it last ran, or near its waker. It leaves two threads that sleep and wake often on one core for
 /// seconds while another is idle. So a thread moves if it was woken for tasks twice in a row, on
 /// its waker's processor both times. It goes to a processor where no thread of the graph is known
@@ -45,10 +45,10 @@ void pretend_cores(int cores);
 /// For the waker that would take as long as the wake-up.)
 class Places {
  public:
-  /// `wish`: "none", "auto", "core", or a list of processors such as "0,2-5". Throws `Error` when
+  /// `request`: "none", "auto", "core", or a list of processors such as "0,2-5". Throws `Error` when
   /// it is none of these, cannot be satisfied, or names processors that the process may not use.
   /// `graph`: its name, for messages.
-  Places(std::string_view wish, int threads_per_worker, std::string const& graph);
+  Places(std::string_view request, int threads_per_worker, std::string const& graph);
   Places(Places const&) = delete;
   Places& operator=(Places const&) = delete;
   ~Places();
@@ -75,7 +75,7 @@ class Places {
   [[nodiscard]] static bool has_core_for_each(int threads) { return threads <= cores_of_process(); }
   /// Moves the calling thread to a processor that it may use and that is not in `taken`. Its mask
   /// is the same afterwards. False: there is no such processor, and the thread does not move.
-  static bool step_aside(std::span<int const> taken) noexcept;
+  static bool migrate(std::span<int const> taken) noexcept;
   /// While this object exists, the calling thread does not run on the given processor, unless it
   /// may run nowhere else. -1: it has no effect.
   class KeptOff {

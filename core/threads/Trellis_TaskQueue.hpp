@@ -2,8 +2,8 @@
 #ifndef TRELLIS_IMPL_TASKQUEUE_HPP
 #define TRELLIS_IMPL_TASKQUEUE_HPP
 
-#include <threads/Trellis_SpinLock.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_SpinLock.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <atomic>

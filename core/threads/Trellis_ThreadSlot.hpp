@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_THREADSLOT_HPP
 #define TRELLIS_IMPL_THREADSLOT_HPP
 
-#include <task/Trellis_OneForAll.hpp>
+#include <base/Trellis_OneForAll.hpp>
 
 /// A small number that belongs to the calling thread. Tables with a value for each thread have it
 /// at that index.

@@ -5,7 +5,7 @@
 #include <Trellis_Label.hpp>
 #include <Trellis_Space.hpp>
 #include <Trellis_TaskGraphOptions.hpp>
-#include <threads/Trellis_AskedThreads.hpp>
+#include <base/Trellis_AskedThreads.hpp>
 
 #include <memory>
 #include <mutex>
@@ -14,7 +14,7 @@
 
 namespace trellis::Impl {
 
-/// A host space for tasks with `threads(n)`: its instances have n threads. So a Seat makes one
+/// A host space for tasks with `threads(n)`: its instances have n threads. So a WorkerSlot makes one
 /// instance for each n, once, and keeps it beside the others. Such a task takes the permits of
 /// several workers while its body runs, see Gathering.
 class WideSpace final : public SpaceAdapter {

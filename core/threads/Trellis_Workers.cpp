@@ -55,10 +55,10 @@ constexpr int most_sleeps_kept_off = 64;
 constexpr std::chrono::milliseconds between_moves{1};
 }  // namespace
 
-Seat& Workers::no_seat() {
-  thread_local Seat seat;
-  seat.number = -1;
-  return seat;
+WorkerSlot& Workers::no_slot() {
+  thread_local WorkerSlot slot;
+  slot.number = -1;
+  return slot;
 }
 
 Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int most_workers,
@@ -68,11 +68,11 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int mo
       m_threads_per_worker(threads_per_worker),
       m_most_workers(most_workers),
       m_places(places),
-      m_steps_aside(threads_per_worker == 1 && places.steps_aside(threads_at_once())),
+      m_migrates(threads_per_worker == 1 && places.steps_aside(threads_at_once())),
       m_has_cores(Places::has_core_for_each(permits * threads_per_worker)),
-      m_seats(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
+      m_slots(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
       m_spare(permits) {
-  Seat& main = new_seat("main thread");
+  WorkerSlot& main = new_slot("main thread");
   main.is_main = true;
   if (m_permits > 0) m_places.bind_main();
 }
@@ -92,9 +92,9 @@ void Workers::end_threads() {
 }
 
 void Workers::destroy_instances() {
-  for (int k = 0; k < seat_count(); ++k) {
-    for (auto const& [space, instance] : seat(k).instances) space->destroy_instance(instance);
-    seat(k).instances.clear();
+  for (int k = 0; k < slot_count(); ++k) {
+    for (auto const& [space, instance] : slot(k).instances) space->destroy_instance(instance);
+    slot(k).instances.clear();
   }
 }
 
@@ -106,8 +106,8 @@ void Workers::stop() {
 
 void Workers::set_threads(int permits, int threads_per_worker) {
   // Nothing is in flight, so any thread that waits here is about to leave.
-  for (int k = 0; k < seat_count(); ++k)
-    while (seat(k).in_use.load(std::memory_order_acquire)) std::this_thread::yield();
+  for (int k = 0; k < slot_count(); ++k)
+    while (slot(k).in_use.load(std::memory_order_acquire)) std::this_thread::yield();
   end_threads();
   destroy_instances();
   std::lock_guard const lock(m_mutex);
@@ -121,32 +121,32 @@ void Workers::set_threads(int permits, int threads_per_worker) {
     m_spare.store(permits, std::memory_order_seq_cst);
   }
   m_threads_per_worker = threads_per_worker;
-  m_steps_aside = threads_per_worker == 1 && m_places.steps_aside(threads_at_once());
+  m_migrates = threads_per_worker == 1 && m_places.steps_aside(threads_at_once());
   m_has_cores = Places::has_core_for_each(m_permits * threads_per_worker);
 }
 
-std::uint64_t Workers::sum(std::atomic<std::uint64_t> Seat::* count) const {
+std::uint64_t Workers::sum(std::atomic<std::uint64_t> WorkerSlot::* count) const {
   std::uint64_t sum = 0;
-  int const seats = seat_count();
-  for (int k = 0; k < seats; ++k) sum += (seat(k).*count).load(std::memory_order_acquire);
+  int const slots = slot_count();
+  for (int k = 0; k < slots; ++k) sum += (slot(k).*count).load(std::memory_order_acquire);
   return sum;
 }
 
-void* Workers::instance(Seat& seat, SpaceAdapter& space) {
-  for (auto const& [known, instance] : seat.instances)
+void* Workers::instance(WorkerSlot& slot, SpaceAdapter& space) {
+  for (auto const& [known, instance] : slot.instances)
     if (known == &space) return instance;
-  seat.instances.reserve(seat.instances.size() + 1);  // so an instance that was made is not lost
-  return seat.instances.emplace_back(&space, space.make_instance(m_threads_per_worker)).second;
+  slot.instances.reserve(slot.instances.size() + 1);  // so an instance that was made is not lost
+  return slot.instances.emplace_back(&space, space.make_instance(m_threads_per_worker)).second;
 }
 
-Seat& Workers::new_seat(std::string name) {
-  int const number = m_seat_count.load(std::memory_order_relaxed);
-  auto seat = std::make_unique<Seat>();
-  seat->number = number;
-  seat->name = std::move(name);
-  m_seats[static_cast<std::size_t>(number)] = std::move(seat);
-  m_seat_count.store(number + 1, std::memory_order_release);
-  return *m_seats[static_cast<std::size_t>(number)];
+WorkerSlot& Workers::new_slot(std::string name) {
+  int const number = m_slot_count.load(std::memory_order_relaxed);
+  auto slot = std::make_unique<WorkerSlot>();
+  slot->number = number;
+  slot->name = std::move(name);
+  m_slots[static_cast<std::size_t>(number)] = std::move(slot);
+  m_slot_count.store(number + 1, std::memory_order_release);
+  return *m_slots[static_cast<std::size_t>(number)];
 }
 
 void Workers::add_permit(int by) {
@@ -156,15 +156,15 @@ void Workers::add_permit(int by) {
 
 // The woken thread has its permit and counts as searching from here on, so that no second one is
 // woken for the same task before this one is up.
-void Workers::wake(Seat& seat, int on) {
-  std::erase(m_sleeping, &seat);
-  if (seat.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
+void Workers::wake(WorkerSlot& slot, int on) {
+  std::erase(m_sleeping, &slot);
+  if (slot.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
-  if (seat.is_worker) ++m_waking;
-  seat.woken = true;
-  seat.woken_on = on;
-  seat.wakeup.notify_one();
+  if (slot.is_worker) ++m_waking;
+  slot.woken = true;
+  slot.woken_on = on;
+  slot.wakeup.notify_one();
 }
 
 void Workers::wake_one() {
@@ -184,18 +184,18 @@ bool Workers::start_thread(bool with_permit) {
   std::size_t const before = m_threads.size();
   try {
     std::thread& thread = m_threads.emplace_back();
-    if (before == m_worker_seats.size()) {
-      m_worker_seats.reserve(before + 1);
-      m_worker_seats.push_back(&new_seat("worker " + std::to_string(before)));
+    if (before == m_worker_slots.size()) {
+      m_worker_slots.reserve(before + 1);
+      m_worker_slots.push_back(&new_slot("worker " + std::to_string(before)));
     }
-    Seat& seat = *m_worker_seats[before];
-    seat.is_worker = true;
-    seat.woken = false;
-    seat.woken_on = Places::processor_here();
-    seat.on_one_in_row = seat.sleeps_kept_off = 0;  // they belonged to another thread
-    seat.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
-    thread = std::thread([this, &seat, number = static_cast<int>(before), with_permit] {
-      background(seat, number, with_permit);
+    WorkerSlot& slot = *m_worker_slots[before];
+    slot.is_worker = true;
+    slot.woken = false;
+    slot.woken_on = Places::processor_here();
+    slot.on_one_in_row = slot.sleeps_kept_off = 0;  // they belonged to another thread
+    slot.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
+    thread = std::thread([this, &slot, number = static_cast<int>(before), with_permit] {
+      background(slot, number, with_permit);
     });
   } catch (std::exception const&) {  // no more threads, or no memory
     m_threads.resize(before);
@@ -209,7 +209,7 @@ bool Workers::start_thread(bool with_permit) {
 
 void Workers::main_ready_added() {
   std::lock_guard const lock(m_mutex);
-  Seat& main = *m_seats[0];
+  WorkerSlot& main = *m_slots[0];
   if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end()) wake(main);
   main.wakeup.notify_one();  // it may be blocked inside a task
 }
@@ -229,123 +229,124 @@ void Workers::wake_all_waiters() {
 
 void Workers::wake_waiters_locked() {
   for (std::size_t k = m_sleeping.size(); k-- > 0;)
-    if (Seat& seat = *m_sleeping[k]; seat.waits_for != nullptr && (*seat.waits_for)()) wake(seat);
-  for (Seat* seat : m_blocked)
-    if ((*seat->waits_for)()) seat->wakeup.notify_one();
+    if (WorkerSlot& slot = *m_sleeping[k]; slot.waits_for != nullptr && (*slot.waits_for)())
+      wake(slot);
+  for (WorkerSlot* slot : m_blocked)
+    if ((*slot->waits_for)()) slot->wakeup.notify_one();
 }
 
-void Workers::sleep(Seat& seat, Until const* until) {
+void Workers::sleep(WorkerSlot& slot, Until const* until) {
   m_searching.fetch_sub(1, std::memory_order_seq_cst);
   // See Places. This may take a while, but no thread relies on this one any more.
   std::optional<Places::KeptOff> kept_off;
-  if (m_steps_aside && seat.sleeps_kept_off > 0 && !m_source.polls()) {
-    --seat.sleeps_kept_off;
-    kept_off.emplace(seat.waker_on);
+  if (m_migrates && slot.sleeps_kept_off > 0 && !m_source.polls()) {
+    --slot.sleeps_kept_off;
+    kept_off.emplace(slot.waker_on);
   }
   std::unique_lock lock(m_mutex);
   add_permit(1);
   bool const waits = until != nullptr;
   if (waits) m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
   bool const goes_first = waits && (m_wide.load(std::memory_order_relaxed) == 0 ||
-                                    (m_gatherers.first() == nullptr && m_source.has_own(seat)));
+                                    (m_gatherers.first() == nullptr && m_source.has_own(slot)));
   bool const may_run = goes_first || m_spare.load(std::memory_order_seq_cst) > 0;
   // When polling has been in vain for long, one thread naps between two looks; the others sleep on.
-  bool const is_ready = may_run && m_source.has_ready(seat);
-  Nap const nap = is_ready ? m_source.nap(seat) : Nap(0);
+  bool const is_ready = may_run && m_source.has_ready(slot);
+  Nap const nap = is_ready ? m_source.nap(slot) : Nap(0);
   if (m_stopping || (is_ready && nap == Nap(0)) || (waits && until->done())) {
     if (waits) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
     add_permit(-1);
     m_searching.fetch_add(1, std::memory_order_seq_cst);
     return;
   }
-  seat.woken = false;
-  seat.waits_for = waits ? &until->done : nullptr;
-  seat.processor.store(-1, std::memory_order_relaxed);
-  m_sleeping.push_back(&seat);
+  slot.woken = false;
+  slot.waits_for = waits ? &until->done : nullptr;
+  slot.processor.store(-1, std::memory_order_relaxed);
+  m_sleeping.push_back(&slot);
   wake_waiters_locked();
   // No other thread polls what only the main thread may poll.
-  bool const has_own = nap > Nap(0) && m_source.has_own(seat);
+  bool const has_own = nap > Nap(0) && m_source.has_own(slot);
   bool const stands_in = nap > Nap(0) && !has_own && !std::exchange(m_somebody_naps, true);
   Nap const before_poll = has_own || stands_in ? nap : Nap(0);
   if (waits)
-    doze_until(lock, seat, *until, before_poll);
+    doze_until(lock, slot, *until, before_poll);
   else
-    doze(lock, seat, before_poll);
+    doze(lock, slot, before_poll);
   if (stands_in) m_somebody_naps = false;
-  seat.waits_for = nullptr;
-  int const woken_on = seat.woken_on;
+  slot.waits_for = nullptr;
+  int const woken_on = slot.woken_on;
   if (kept_off) {  // before it may start a thread, which would inherit the mask
     lock.unlock();
     kept_off.reset();
     lock.lock();
   }
-  if (!waits) has_left_sleep(seat);
+  if (!waits) has_left_sleep(slot);
   lock.unlock();
-  if (m_steps_aside) step_aside(seat, woken_on);
+  if (m_migrates) migrate(slot, woken_on);
 }
 
-/// Moves the thread of the seat if Places asks for it. The thread has just woken; what it reads of
+/// Moves the thread of the slot if Places asks for it. The thread has just woken; what it reads of
 /// the others may be outdated.
-void Workers::step_aside(Seat& seat, int woken_on) {
+void Workers::migrate(WorkerSlot& slot, int woken_on) {
   int const here = Places::processor_here();
-  seat.processor.store(here, std::memory_order_relaxed);
-  if (woken_on >= 0) seat.waker_on = woken_on;
+  slot.processor.store(here, std::memory_order_relaxed);
+  if (woken_on >= 0) slot.waker_on = woken_on;
   if (here < 0 || here != woken_on) {
-    seat.on_one_in_row = 0;
+    slot.on_one_in_row = 0;
     return;
   }
-  if (++seat.on_one_in_row < wakes_before_move) return;
-  if (seat.is_worker) seat.sleeps_kept_off = most_sleeps_kept_off;
+  if (++slot.on_one_in_row < wakes_before_move) return;
+  if (slot.is_worker) slot.sleeps_kept_off = most_sleeps_kept_off;
   auto const now = std::chrono::steady_clock::now();
-  if (now - seat.moved_at < between_moves) return;
-  seat.moved_at = now;
-  seat.on_one_in_row = 0;
+  if (now - slot.moved_at < between_moves) return;
+  slot.moved_at = now;
+  slot.on_one_in_row = 0;
   try {
     std::vector<int> taken{here};
-    for (int k = 0, seats = seat_count(); k < seats; ++k)
-      taken.push_back(this->seat(k).processor.load(std::memory_order_relaxed));
-    if (Places::step_aside(taken) || Places::step_aside({taken.data(), 1}))
-      seat.processor.store(Places::processor_here(), std::memory_order_relaxed);
+    for (int k = 0, slots = slot_count(); k < slots; ++k)
+      taken.push_back(this->slot(k).processor.load(std::memory_order_relaxed));
+    if (Places::migrate(taken) || Places::migrate({taken.data(), 1}))
+      slot.processor.store(Places::processor_here(), std::memory_order_relaxed);
   } catch (std::bad_alloc const&) {  // then it does not move
   }
 }
 
 /// Sleeps, in a thread in wait(), until woken or until the nap is over.
-void Workers::doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until,
+void Workers::doze_until(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Until const& until,
                          Nap before_poll) {
-  auto const woken = [&] { return seat.woken; };
+  auto const woken = [&] { return slot.woken; };
   if (before_poll > Nap(0)) {
-    seat.has_napped = !seat.wakeup.wait_for(lock, before_poll, woken);
-    if (seat.has_napped) wake(seat);
+    slot.has_napped = !slot.wakeup.wait_for(lock, before_poll, woken);
+    if (slot.has_napped) wake(slot);
     return;
   }
-  if (until.rather_than_sleep == nullptr) return seat.wakeup.wait(lock, woken);
-  for (auto nap = first_nap; !seat.wakeup.wait_for(lock, nap, woken);
+  if (until.rather_than_sleep == nullptr) return slot.wakeup.wait(lock, woken);
+  for (auto nap = first_nap; !slot.wakeup.wait_for(lock, nap, woken);
        nap = std::min(2 * nap, longest_nap))
-    if ((*until.rather_than_sleep)()) wake(seat);
+    if ((*until.rather_than_sleep)()) wake(slot);
 }
 
 /// Sleeps, in a worker, until woken. One of the workers that sleep is the watch.
-void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_poll) {
+void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap before_poll) {
   auto nap = first_nap;
   int in_vain = 0;
-  while (!seat.woken) {
+  while (!slot.woken) {
     if (m_watch == nullptr && m_lent.load(std::memory_order_relaxed)) {
-      m_watch = &seat;
+      m_watch = &slot;
       nap = first_nap;
       in_vain = 0;
     }
     bool const polls = before_poll > Nap(0);
-    if (m_watch != &seat && !polls) {
-      seat.wakeup.wait(lock);
+    if (m_watch != &slot && !polls) {
+      slot.wakeup.wait(lock);
       continue;
     }
     bool const is_over =
-        seat.wakeup.wait_for(lock, polls ? before_poll : nap) == std::cv_status::timeout;
-    if (seat.woken || !is_over) continue;
+        slot.wakeup.wait_for(lock, polls ? before_poll : nap) == std::cv_status::timeout;
+    if (slot.woken || !is_over) continue;
     if (polls) {
-      seat.has_napped = true;
-      wake(seat);
+      slot.has_napped = true;
+      wake(slot);
       continue;
     }
     nap = std::min(2 * nap, longest_nap_of_watch);
@@ -355,7 +356,7 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_po
     } else if (m_lent.load(std::memory_order_relaxed)) {
       take_back();
       nap = first_nap;
-      if (m_spare.load(std::memory_order_seq_cst) > 0 && m_source.has_ready(seat)) wake(seat);
+      if (m_spare.load(std::memory_order_seq_cst) > 0 && m_source.has_ready(slot)) wake(slot);
     } else if (++in_vain >= naps_in_vain) {
       m_watch = nullptr;
     }
@@ -363,10 +364,10 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_po
 }
 
 /// Called by a worker that has been woken. Until then it counts in `m_waking`.
-void Workers::has_left_sleep(Seat const& seat) {
+void Workers::has_left_sleep(WorkerSlot const& slot) {
   --m_waking;
   // It may have been about to become the watch.
-  if (m_watch == &seat) m_watch = nullptr;
+  if (m_watch == &slot) m_watch = nullptr;
   if (m_lent.load(std::memory_order_relaxed)) post_watch();
 }
 
@@ -381,7 +382,7 @@ void Workers::consider_lending() {
     if (!m_lent.load(std::memory_order_relaxed)) lend();
     if (m_lent.load(std::memory_order_relaxed)) return;
   }
-  if (m_source.has_ready(no_seat())) ready_added();
+  if (m_source.has_ready(no_slot())) ready_added();
 }
 
 void Workers::lend() {
@@ -394,14 +395,14 @@ void Workers::lend() {
 }
 
 /// Takes back what is lent to the calling thread, which is about to sleep.
-void Workers::submits_no_more(Seat const& seat) {
+void Workers::submits_no_more(WorkerSlot const& slot) {
   if (!m_lent.load(std::memory_order_relaxed)) return;
   {
     std::lock_guard const lock(m_mutex);
     if (!m_lent.load(std::memory_order_relaxed) || m_lent_to != std::this_thread::get_id()) return;
     take_back();
   }
-  if (m_source.has_ready(seat)) ready_added();
+  if (m_source.has_ready(slot)) ready_added();
 }
 
 void Workers::take_back() {
@@ -413,8 +414,8 @@ void Workers::take_back() {
 /// taken back.
 void Workers::post_watch() {
   if (m_watch != nullptr || m_waking != 0 || m_stopping) return;
-  for (Seat* const seat : m_sleeping)
-    if (seat->is_worker) return seat->wakeup.notify_one();
+  for (WorkerSlot* const slot : m_sleeping)
+    if (slot->is_worker) return slot->wakeup.notify_one();
   // No worker sleeps. If there are as many threads as permits, not counting the absent ones and
   // those that gather, one of them has no permit, or will have none, and is going to sleep.
   int const elsewhere = m_absent + m_gathering.load(std::memory_order_relaxed);
@@ -422,29 +423,29 @@ void Workers::post_watch() {
     take_back();
 }
 
-void Workers::look_after_submitter(Seat& seat, std::chrono::steady_clock::time_point now) {
+void Workers::look_after_submitter(WorkerSlot& slot, std::chrono::steady_clock::time_point now) {
   if (!m_lent.load(std::memory_order_relaxed)) return;
   std::uint64_t const news = m_news.load(std::memory_order_relaxed);
-  if (std::exchange(seat.seen_news, news) != news) {
-    seat.news_at = now;
+  if (std::exchange(slot.seen_news, news) != news) {
+    slot.news_at = now;
     return;
   }
-  if (now - seat.news_at < quiet) return;
+  if (now - slot.news_at < quiet) return;
   {
     std::lock_guard const lock(m_mutex);
     if (!m_lent.load(std::memory_order_relaxed) || m_news.load(std::memory_order_relaxed) != news)
       return;
     take_back();
   }
-  if (m_source.has_ready(seat)) ready_added();
+  if (m_source.has_ready(slot)) ready_added();
 }
 
 /// Sleeps while other threads run the tasks. `sleeper` has no permit.
-void Workers::sleep_until(Until const& until, Seat& sleeper) {
-  auto const goes_on = [&] {
+void Workers::sleep_until(Until const& until, WorkerSlot& sleeper) {
+  auto const continues = [&] {
     return until.done() || (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)());
   };
-  Condition const condition = goes_on;
+  Condition const condition = continues;
   // From here on a thread waits. A device may be polled only because of that, so it is like a push:
   // a thread that has looked before, and gone to sleep, is woken.
   m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
@@ -453,9 +454,9 @@ void Workers::sleep_until(Until const& until, Seat& sleeper) {
   sleeper.waits_for = &condition;
   m_blocked.push_back(&sleeper);
   if (until.rather_than_sleep == nullptr)
-    sleeper.wakeup.wait(lock, goes_on);
+    sleeper.wakeup.wait(lock, continues);
   else
-    while (!sleeper.wakeup.wait_for(lock, longest_nap, goes_on)) {
+    while (!sleeper.wakeup.wait_for(lock, longest_nap, continues)) {
     }
   std::erase(m_blocked, &sleeper);
   m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
@@ -463,47 +464,47 @@ void Workers::sleep_until(Until const& until, Seat& sleeper) {
 }
 
 void Workers::sleep_until(Until const& until) {
-  Seat here;
+  WorkerSlot here;
   here.number = -1;
   submits_no_more(here);
   sleep_until(until, here);
 }
 
 void Workers::sleep_on_main_until(Condition done) {
-  submits_no_more(*m_seats[0]);
-  sleep_until(Until{done}, *m_seats[0]);
+  submits_no_more(*m_slots[0]);
+  sleep_until(Until{done}, *m_slots[0]);
 }
 
 /// Takes a task for the thread. While a wide task runs or gathers in a crowded graph, that is only
 /// one that no other thread may run. Null if the thread has to stop.
-inline Task* Workers::pop_for(Seat& seat, bool waits, bool has_turn) {
-  if (!has_to_stop(seat, waits, has_turn)) {
+inline Task* Workers::pop_for(WorkerSlot& slot, bool waits, bool has_turn) {
+  if (!has_to_stop(slot, waits, has_turn)) {
     bool const is_crowded = waits && any_wide() && oversubscribed();
-    return is_crowded ? m_source.pop_own(seat) : m_source.pop(seat);
+    return is_crowded ? m_source.pop_own(slot) : m_source.pop(slot);
   }
   return nullptr;
 }
 
 /// True if the thread has to stop between two tasks. A worker stops when too many threads work; a
 /// thread in wait() has the right of way, but not before a wide task. `has_turn`: see gives_way.
-inline bool Workers::has_to_stop(Seat const& seat, bool waits, bool has_turn) const {
+inline bool Workers::has_to_stop(WorkerSlot const& slot, bool waits, bool has_turn) const {
   if (!waits) return oversubscribed();
-  return any_wide() && oversubscribed() && gives_way(seat, has_turn);
+  return any_wide() && oversubscribed() && gives_way(slot, has_turn);
 }
 
-inline void Workers::search(Seat& seat) {
-  if (seat.searching) return;
-  seat.searching = true;
+inline void Workers::search(WorkerSlot& slot) {
+  if (slot.searching) return;
+  slot.searching = true;
   m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
 /// Ends the search of a thread that has found a task. The last one that searched wakes the next
 /// one, as long as there are more tasks.
-void Workers::stop_searching(Seat& seat) {
-  seat.searching = false;
+void Workers::stop_searching(WorkerSlot& slot) {
+  slot.searching = false;
   bool const is_last = m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  if (std::exchange(seat.has_slept, false) && m_has_cores) wake_two();
-  if (is_last && m_source.has_ready(seat)) ready_added();
+  if (std::exchange(slot.has_slept, false) && m_has_cores) wake_two();
+  if (is_last && m_source.has_ready(slot)) ready_added();
 }
 
 /// A thread that has been woken, and has found a task, wakes two more if there are more tasks than
@@ -528,35 +529,35 @@ inline int Workers::relax() const {
   return pauses;
 }
 
-void Workers::work(Seat& seat, Until const* until) {
+void Workers::work(WorkerSlot& slot, Until const* until) {
   bool has_turn = true;  // so when it begins, and when it has been woken
   bool const waits = until != nullptr;
   auto const should_stop = [&] {
-    return (waits && until->done()) || has_to_stop(seat, waits, has_turn);
+    return (waits && until->done()) || has_to_stop(slot, waits, has_turn);
   };
-  seat.searching = true;
+  slot.searching = true;
   for (int spins = 0;;) {
     if (until != nullptr ? until->done() : m_stopping.load()) break;
-    Task* const task = pop_for(seat, waits, has_turn);
+    Task* const task = pop_for(slot, waits, has_turn);
     if (task != nullptr) {
       spins = 0;
       has_turn = false;
-      if (seat.searching) {
-        stop_searching(seat);
-      } else if (somebody_should_wake() && m_source.has_ready(seat)) {
+      if (slot.searching) {
+        stop_searching(slot);
+      } else if (somebody_should_wake() && m_source.has_ready(slot)) {
         // The policy may have moved tasks to where a thread that went to sleep did not see them.
         // For the argument in Workers.hpp that is a push like any other.
         ready_added();
       }
-      m_source.run(task, seat, should_stop);
+      m_source.run(task, slot, should_stop);
       continue;
     }
-    search(seat);
-    if (std::exchange(seat.has_launched, false)) spins = 0;
+    search(slot);
+    if (std::exchange(slot.has_launched, false)) spins = 0;
     if (spins == 0) {
-      m_source.idle(seat);
+      m_source.idle(slot);
       if (anyone_waits()) wake_waiters();
-      m_source.found_nothing(seat);
+      m_source.found_nothing(slot);
     }
     ++spins;
     if (spins < spins_before_yield && !oversubscribed()) {
@@ -569,126 +570,126 @@ void Workers::work(Seat& seat, Until const* until) {
       }
       spins += relax() / pauses_of_a_yield;
     } else {
-      m_source.leaves(seat);
+      m_source.leaves(slot);
       if (until != nullptr && until->rather_than_sleep != nullptr && (*until->rather_than_sleep)())
         break;
-      search(seat);  // `leaves` may have launched something, and ended the search
-      sleep(seat, until);
-      seat.has_slept = true;
+      search(slot);  // `leaves` may have launched something, and ended the search
+      sleep(slot, until);
+      slot.has_slept = true;
       // Between two naps one look is enough: spinning would cost more of the core than the naps
       // save.
-      spins = std::exchange(seat.has_napped, false) ? spins_before_sleep : 0;
+      spins = std::exchange(slot.has_napped, false) ? spins_before_sleep : 0;
       has_turn = true;
     }
   }
-  if (seat.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
-  seat.searching = false;
+  if (slot.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  slot.searching = false;
 }
 
-void Workers::background(Seat& seat, int number, bool with_permit) {
+void Workers::background(WorkerSlot& slot, int number, bool with_permit) {
   m_places.bind_worker(number);  // before it makes its instances, whose threads inherit the mask
   {
-    std::unique_lock lock(m_mutex);  // the maker of the thread wrote the seat under it
+    std::unique_lock lock(m_mutex);  // the maker of the thread wrote the slot under it
     if (!with_permit && !m_stopping) {
-      m_sleeping.push_back(&seat);
-      doze(lock, seat);
-      has_left_sleep(seat);
+      m_sleeping.push_back(&slot);
+      doze(lock, slot);
+      has_left_sleep(slot);
       with_permit = true;
     }
   }
   if (!with_permit) return;
-  seat.permits = 1;
-  seat.has_slept = true;
-  if (m_steps_aside) step_aside(seat, seat.woken_on);
-  work(seat, nullptr);
-  m_source.idle(seat);
-  m_source.leaves(seat);
-  seat.processor.store(-1, std::memory_order_relaxed);
+  slot.permits = 1;
+  slot.has_slept = true;
+  if (m_migrates) migrate(slot, slot.woken_on);
+  work(slot, nullptr);
+  m_source.idle(slot);
+  m_source.leaves(slot);
+  slot.processor.store(-1, std::memory_order_relaxed);
   std::lock_guard const lock(m_mutex);
   add_permit(1);
 }
 
-/// Gives the calling thread a seat. Null when all guests' seats are taken.
-Seat* Workers::enter() {
+/// Gives the calling thread a slot. Null when all guests' slots are taken.
+WorkerSlot* Workers::enter() {
   std::lock_guard const lock(m_mutex);
-  Seat* seat = nullptr;
+  WorkerSlot* slot = nullptr;
   if (on_main_thread()) {
-    seat = m_seats[0].get();
+    slot = m_slots[0].get();
   } else {
-    for (int k = 1; k < seat_count() && seat == nullptr; ++k)
-      if (Seat& guest = *m_seats[static_cast<std::size_t>(k)];
+    for (int k = 1; k < slot_count() && slot == nullptr; ++k)
+      if (WorkerSlot& guest = *m_slots[static_cast<std::size_t>(k)];
           guest.is_guest && !guest.in_use.load(std::memory_order_acquire))
-        seat = &guest;
-    if (seat == nullptr) {
+        slot = &guest;
+    if (slot == nullptr) {
       if (m_guests == most_guests) return nullptr;
-      seat = &new_seat("thread " + std::to_string(seat_count()));
+      slot = &new_slot("thread " + std::to_string(slot_count()));
       ++m_guests;
-      seat->is_guest = true;
+      slot->is_guest = true;
     }
   }
-  seat->in_use.store(true, std::memory_order_relaxed);
+  slot->in_use.store(true, std::memory_order_relaxed);
   if (m_lent.load(std::memory_order_relaxed) && m_lent_to == std::this_thread::get_id())
-    m_lent.store(false, std::memory_order_relaxed);  // the lent permit is this seat's from here on
+    m_lent.store(false, std::memory_order_relaxed);  // the lent permit is this slot's from here on
   else
     add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
-  return seat;
+  return slot;
 }
 
-void Workers::leave(Seat& seat, Until const& until) {
-  m_source.idle(seat);
-  m_source.leaves(seat);
-  seat.processor.store(-1, std::memory_order_relaxed);
+void Workers::leave(WorkerSlot& slot, Until const& until) {
+  m_source.idle(slot);
+  m_source.leaves(slot);
+  slot.processor.store(-1, std::memory_order_relaxed);
   {
     std::lock_guard const lock(m_mutex);
-    seat.permits = 0;
+    slot.permits = 0;
     add_permit(1);
     if (until.then_submits && m_permits > 1 && !m_lent.load(std::memory_order_relaxed)) lend();
     wake_waiters_locked();
   }
-  bool const has_ready = m_source.has_ready(seat);
-  seat.in_use.store(false, std::memory_order_release);
+  bool const has_ready = m_source.has_ready(slot);
+  slot.in_use.store(false, std::memory_order_release);
   if (has_ready) ready_added();
 }
 
 void Workers::work_until(Until const& until) {
   if (until.done()) return;
-  Seat* const seat = enter();
-  if (seat == nullptr) return sleep_until(until);
-  seat->waits = true;
-  seat->wants = until.wants;
-  seat->permits = 1;
-  work(*seat, &until);
-  seat->waits = false;
-  seat->wants = nullptr;
-  leave(*seat, until);
+  WorkerSlot* const slot = enter();
+  if (slot == nullptr) return sleep_until(until);
+  slot->waits = true;
+  slot->wants = until.wants;
+  slot->permits = 1;
+  work(*slot, &until);
+  slot->waits = false;
+  slot->wants = nullptr;
+  leave(*slot, until);
 }
 
-Workers::Absence::Absence(Workers& workers, Seat& seat)
-    : m_narrowed(workers, seat), m_workers(workers), m_seat(seat) {
+Workers::Absence::Absence(Workers& workers, WorkerSlot& slot)
+    : m_narrowed(workers, slot), m_workers(workers), m_slot(slot) {
   {
     std::lock_guard const lock(workers.m_mutex);
     // A thread that looks for a task may run a destructor that waits. It does not look then.
-    m_searching = std::exchange(seat.searching, false);
+    m_searching = std::exchange(slot.searching, false);
     if (m_searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
-    m_permits = std::exchange(seat.permits, 0);
+    m_permits = std::exchange(slot.permits, 0);
     workers.add_permit(m_permits);
     ++workers.m_absent;
     if (workers.m_lent.load(std::memory_order_relaxed)) workers.post_watch();
   }
-  if (workers.m_source.has_ready(seat)) workers.ready_added();
+  if (workers.m_source.has_ready(slot)) workers.ready_added();
 }
 
 Workers::Absence::~Absence() {
   std::lock_guard const lock(m_workers.m_mutex);
   --m_workers.m_absent;
   m_workers.add_permit(-m_permits);
-  m_seat.permits = m_permits;
-  m_seat.searching = m_searching;
+  m_slot.permits = m_permits;
+  m_slot.searching = m_searching;
   if (m_searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
-void Workers::block_until(Condition done, Seat& seat) {
+void Workers::block_until(Condition done, WorkerSlot& slot) {
   struct Counted {
     explicit Counted(Workers& in) : workers(in) {
       std::lock_guard const lock(workers.m_mutex);
@@ -707,18 +708,18 @@ void Workers::block_until(Condition done, Seat& seat) {
     }
     Workers& workers;
   } const counted(*this);
-  Absence const absence(*this, seat);
+  Absence const absence(*this, slot);
   // This waits like `sleep_until`, but asks `done` now and then, as it may depend on the time.
   m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
-  if (m_source.has_ready(seat)) ready_added();
+  if (m_source.has_ready(slot)) ready_added();
   std::unique_lock lock(m_mutex);
-  seat.waits_for = &done;
-  m_blocked.push_back(&seat);
-  for (auto nap = longest_nap; !seat.wakeup.wait_for(lock, nap, done);)
+  slot.waits_for = &done;
+  m_blocked.push_back(&slot);
+  for (auto nap = longest_nap; !slot.wakeup.wait_for(lock, nap, done);)
     nap = std::min(2 * nap, longest_between_looks);
-  std::erase(m_blocked, &seat);
+  std::erase(m_blocked, &slot);
   m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
-  seat.waits_for = nullptr;
+  slot.waits_for = nullptr;
 }
 
 }  // namespace trellis::Impl

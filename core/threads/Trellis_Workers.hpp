@@ -3,15 +3,15 @@
 #define TRELLIS_IMPL_WORKERS_HPP
 
 #include <Trellis_Space.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_KeptBodies.hpp>
-#include <kernel/Trellis_Region.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <kernel/Trellis_TaskIds.hpp>
-#include <kernel/Trellis_TaskSlab.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <task/Trellis_DeferredBodies.hpp>
+#include <scope/Trellis_Scope.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskIds.hpp>
+#include <task/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_Gathering.hpp>
 #include <threads/Trellis_Places.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@ namespace trellis::Impl {
 using Condition = FunctionRef<bool()>;
 
 /// The data of one thread while it runs tasks: of a worker, or of a thread in `wait()`.
-struct alignas(128) Seat : NewFromReserve {
+struct alignas(128) WorkerSlot : NewFromReserve {
   // The first line has what other threads read after each of their tasks, and what seldom changes.
   int number = 0;   ///< negative: of a thread that runs no tasks
   int permits = 0;  ///< of its thread while it runs tasks, see Workers; for it alone
@@ -42,7 +42,7 @@ struct alignas(128) Seat : NewFromReserve {
   bool has_slept = false;     ///< since it last found a task; for its thread alone
   bool waits = false;         ///< its thread is in wait(); for this thread alone
   FunctionRef<bool(Task const&)> const* wants = nullptr;  ///< see Until; for this thread alone
-  // The numbers of tasks and edges. Only this seat's thread writes them. It counts a submitted task
+  // The numbers of tasks and edges. Only this slot's thread writes them. It counts a submitted task
   // before the task can start, so a thread that reads the completed ones first misses no task.
   std::atomic<std::uint64_t> completed{0};
   std::atomic<std::uint64_t> submitted{0};  ///< as parts of tasks
@@ -50,26 +50,26 @@ struct alignas(128) Seat : NewFromReserve {
 
   // This thread changes the lines that follow with each task.
   alignas(64) std::string name;
-  KeptTasks kept;
+  DeferredTasks deferred;
   // Scratch of a completion.
   Vector<Task*> ready;
   Vector<TaskId> spared;  ///< successors that a failure does not reach
   /// The ready tasks that this thread holds while it runs destructors of the user's, see Holding.
   Vector<Task**> holding;
   std::vector<std::pair<SpaceAdapter*, void*>> instances;
-  // See Engine::stay_behind.
+  // See Engine::back_off.
   int until_pause = 0;  ///< tasks
   std::chrono::steady_clock::time_point paused_at{};
   std::uint64_t seen_submitted = 0;
   // See Engine::pop.
-  int since_rest = 0;      ///< tasks
-  int awaited_in_row = 0;  ///< tasks
-  int of_main_in_row = 0;  ///< tasks
-  bool own_rest_next = false;
+  int since_continuation = 0;  ///< tasks
+  int awaited_in_row = 0;      ///< tasks
+  int of_main_in_row = 0;      ///< tasks
+  bool own_continuation_next = false;
   // See Workers::look_after_submitter.
   std::uint64_t seen_news = 0;
   std::chrono::steady_clock::time_point news_at{};
-  // See Workers::step_aside.
+  // See Workers::migrate.
   std::atomic<int> processor{-1};  ///< of its thread when it woke; -1: it sleeps
   int on_one_in_row = 0;           ///< times that it woke on its waker's processor
   std::chrono::steady_clock::time_point moved_at{};
@@ -78,7 +78,7 @@ struct alignas(128) Seat : NewFromReserve {
   // For the parts that this thread submits. Cells that it has freed are used first.
   TaskSlab::Chain cells;
   TaskIds::Block ids;
-  Vector<RegionPtr> regions;  ///< of tasks that are over
+  Vector<ScopePtr> scopes;  ///< of tasks that are over
 
   // Guarded by the mutex of Workers.
   std::condition_variable wakeup;
@@ -108,29 +108,29 @@ struct Until {
 /// The source of the workers' tasks: the engine.
 class TaskSource {
  public:
-  virtual Task* pop(Seat& seat) = 0;
+  virtual Task* pop(WorkerSlot& slot) = 0;
   /// Takes a task that no other thread may run, or returns null.
-  virtual Task* pop_own(Seat& seat) = 0;
-  /// Runs the task and whatever the policy keeps on this seat after it, until `stop` says so.
-  virtual void run(Task* task, Seat& seat, Condition stop) = 0;
+  virtual Task* pop_own(WorkerSlot& slot) = 0;
+  /// Runs the task and whatever the policy keeps on this slot after it, until `stop` says so.
+  virtual void run(Task* task, WorkerSlot& slot, Condition stop) = 0;
   /// True if a task is ready. It is sequentially consistent: it sees every push that was over when
   /// the call began.
-  [[nodiscard]] virtual bool has_ready(Seat const& seat) const = 0;
+  [[nodiscard]] virtual bool has_ready(WorkerSlot const& slot) const = 0;
   /// Returns about how many tasks are ready.
   [[nodiscard]] virtual std::size_t backlog() const = 0;
   /// True if there is a device, or a function, to be polled.
   [[nodiscard]] virtual bool polls() const = 0;
   /// Called when `has_ready`. Returns the time for which the thread may sleep first, as nothing is
   /// ready and polling has been in vain for long. 0: it may not sleep.
-  [[nodiscard]] virtual std::chrono::nanoseconds nap(Seat const& seat) const = 0;
+  [[nodiscard]] virtual std::chrono::nanoseconds nap(WorkerSlot const& slot) const = 0;
   /// Does the same as `has_ready` for the tasks that no other thread may run.
-  [[nodiscard]] virtual bool has_own(Seat const& seat) const = 0;
+  [[nodiscard]] virtual bool has_own(WorkerSlot const& slot) const = 0;
   /// Notes that the thread has nothing to do, for now.
-  virtual void idle(Seat& seat) = 0;
+  virtual void idle(WorkerSlot& slot) = 0;
   /// Notes that the thread has found nothing and goes on looking. It may wait a little first.
-  virtual void found_nothing(Seat& seat) = 0;
+  virtual void found_nothing(WorkerSlot& slot) = 0;
   /// Notes that the thread may stop looking for tasks.
-  virtual void leaves(Seat& seat) = 0;
+  virtual void leaves(WorkerSlot& slot) = 0;
 
  protected:
   ~TaskSource() = default;
@@ -138,9 +138,9 @@ class TaskSource {
 
 /// The threads of one graph, and which of them sleep.
 ///
-/// A seat belongs to the main thread, a worker, or a guest: another thread of the user's while it
-/// waits. There are enough seats for all workers, including those that replace blocked ones. A
-/// guest that finds no seat runs no tasks, and sleeps until what it waits for has come.
+/// A worker slot belongs to the main thread, a worker, or a guest: another thread of the user's while it
+/// waits. There are enough slots for all workers, including those that replace blocked ones. A
+/// guest that finds no slot runs no tasks, and sleeps until what it waits for has come.
 ///
 /// At most `permits` threads run tasks or look for some. A thread in `wait()` is one of them: it
 /// takes the place of a worker, which goes to sleep after its current task. A thread that waits
@@ -186,8 +186,8 @@ class TaskSource {
 /// while there is no thread that reads them. A worker that is started later happens after the
 /// change by the start of its thread. A thread that enters `wait()` happens after it by the mutex.
 /// For a thread that submits, the program must order the change before, as it does when the graph
-/// has been made. The seats and their counts stay, as other threads read them at any time. A new
-/// worker gets the seat of the one with its number, whose last user has been joined.
+/// has been made. The slots and their counts stay, as other threads read them at any time. A new
+/// worker gets the slot of the one with its number, whose last user has been joined.
 class Workers {
  public:
   static constexpr int most_permits = 4096;
@@ -206,17 +206,17 @@ class Workers {
   /// are asked for. A serial graph remains serial. When it throws the numbers are as before.
   void set_threads(int permits, int threads_per_worker);
 
-  /// Returns a seat for a thread that runs no tasks of the graph, but launches one.
-  [[nodiscard]] static Seat& no_seat();
+  /// Returns a slot for a thread that runs no tasks of the graph, but launches one.
+  [[nodiscard]] static WorkerSlot& no_slot();
   /// Called when a task has been pushed. Wakes or starts a worker when that helps.
   void ready_added() {
     if (somebody_should_wake()) wake_one();
   }
   /// Called when a thread that may be looking for a task does something else first, as if it had
   /// found one.
-  void looks_no_more(Seat& seat) {
-    if (seat.searching) [[unlikely]]
-      stop_searching(seat);
+  void looks_no_more(WorkerSlot& slot) {
+    if (slot.searching) [[unlikely]]
+      stop_searching(slot);
   }
   /// Called when a task is to be completed. In a serial graph only threads in wait() can do that,
   /// so it wakes them.
@@ -231,7 +231,7 @@ class Workers {
     if (!m_lent.load(std::memory_order_relaxed)) consider_lending();
   }
   /// Called by a worker between two tasks, which has just read the clock.
-  void look_after_submitter(Seat& seat, std::chrono::steady_clock::time_point now);
+  void look_after_submitter(WorkerSlot& slot, std::chrono::steady_clock::time_point now);
   void main_ready_added();
   /// Called when something happened that a thread asleep in `wait()` may wait for.
   void wake_waiters();
@@ -266,32 +266,32 @@ class Workers {
   /// Waits like `sleep_until` on the main thread, which also checks its condition when a task for
   /// it comes.
   void sleep_on_main_until(Condition done);
-  /// While this object exists the thread of a seat, which runs a task, has so many permits. The
+  /// While this object exists the thread of a slot, which runs a task, has so many permits. The
   /// constructor waits for them, and the destructor for those that it had before.
   class Permits {
    public:
-    Permits(Workers& workers, Seat& seat, int permits)
-        : m_workers(workers), m_seat(seat), m_before(seat.permits) {
-      if (permits != m_before) workers.change_permits(seat, permits);
+    Permits(Workers& workers, WorkerSlot& slot, int permits)
+        : m_workers(workers), m_slot(slot), m_before(slot.permits) {
+      if (permits != m_before) workers.change_permits(slot, permits);
     }
     Permits(Permits const&) = delete;
     Permits& operator=(Permits const&) = delete;
     ~Permits() {
-      if (m_seat.permits != m_before) m_workers.change_permits(m_seat, m_before);
+      if (m_slot.permits != m_before) m_workers.change_permits(m_slot, m_before);
     }
 
    private:
     Workers& m_workers;
-    Seat& m_seat;
+    WorkerSlot& m_slot;
     int const m_before;
   };
   /// Gives a wide task its permits.
   class Gathered {
    public:
-    Gathered(Workers& workers, Seat& seat, int permits)
-        : m_permits(workers, seat,
-                    workers.m_permits != 0 && permits > 1 ? std::max(permits, seat.permits)
-                                                          : seat.permits),
+    Gathered(Workers& workers, WorkerSlot& slot, int permits)
+        : m_permits(workers, slot,
+                    workers.m_permits != 0 && permits > 1 ? std::max(permits, slot.permits)
+                                                          : slot.permits),
           m_spread(workers.m_places, permits > 1) {}
 
    private:
@@ -301,16 +301,17 @@ class Workers {
   /// Leaves a task that waits one permit, if it has some.
   class Narrowed {
    public:
-    Narrowed(Workers& workers, Seat& seat) : m_permits(workers, seat, std::min(seat.permits, 1)) {}
+    Narrowed(Workers& workers, WorkerSlot& slot)
+        : m_permits(workers, slot, std::min(slot.permits, 1)) {}
 
    private:
     Permits const m_permits;
   };
-  /// While this object exists the thread of a seat does not work, and another one may run tasks in
-  /// its place. The seat has no permit then, so an Absence within another gives none back.
+  /// While this object exists the thread of a slot does not work, and another one may run tasks in
+  /// its place. The slot has no permit then, so an Absence within another gives none back.
   class Absence {
    public:
-    Absence(Workers& workers, Seat& seat);
+    Absence(Workers& workers, WorkerSlot& slot);
     Absence(Absence const&) = delete;
     Absence& operator=(Absence const&) = delete;
     ~Absence();
@@ -318,32 +319,34 @@ class Workers {
    private:
     Narrowed const m_narrowed;
     Workers& m_workers;
-    Seat& m_seat;
+    WorkerSlot& m_slot;
     int m_permits = 0;
     bool m_searching = false;
   };
   /// Sleeps inside a task until `done`; another thread may run tasks meanwhile.
-  void block_until(Condition done, Seat& seat);
-  /// Returns this seat's instance of a space. The first call makes it.
-  [[nodiscard]] void* instance(Seat& seat, SpaceAdapter& space);
+  void block_until(Condition done, WorkerSlot& slot);
+  /// Returns this slot's instance of a space. The first call makes it.
+  [[nodiscard]] void* instance(WorkerSlot& slot, SpaceAdapter& space);
 
-  /// The numbers of seats are below this.
-  [[nodiscard]] int max_seats() const { return static_cast<int>(m_seats.size()); }
-  [[nodiscard]] int seat_count() const { return m_seat_count.load(std::memory_order_acquire); }
-  [[nodiscard]] Seat const& seat(int k) const { return *m_seats[static_cast<std::size_t>(k)]; }
-  [[nodiscard]] Seat& seat(int k) { return *m_seats[static_cast<std::size_t>(k)]; }
+  /// The numbers of slots are below this.
+  [[nodiscard]] int max_slots() const { return static_cast<int>(m_slots.size()); }
+  [[nodiscard]] int slot_count() const { return m_slot_count.load(std::memory_order_acquire); }
+  [[nodiscard]] WorkerSlot const& slot(int k) const {
+    return *m_slots[static_cast<std::size_t>(k)];
+  }
+  [[nodiscard]] WorkerSlot& slot(int k) { return *m_slots[static_cast<std::size_t>(k)]; }
   [[nodiscard]] int permits() const { return m_permits; }
   [[nodiscard]] int most_workers() const { return m_most_workers; }
-  [[nodiscard]] std::uint64_t completed() const { return sum(&Seat::completed); }
-  [[nodiscard]] std::uint64_t submitted() const { return sum(&Seat::submitted); }
-  [[nodiscard]] std::uint64_t edges() const { return sum(&Seat::edges); }
+  [[nodiscard]] std::uint64_t completed() const { return sum(&WorkerSlot::completed); }
+  [[nodiscard]] std::uint64_t submitted() const { return sum(&WorkerSlot::submitted); }
+  [[nodiscard]] std::uint64_t edges() const { return sum(&WorkerSlot::edges); }
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
   /// A thread that submits counts as one of the workers; only beside a single worker it runs in
   /// addition.
   [[nodiscard]] int threads_at_once() const { return m_permits == 1 ? 2 : m_permits; }
-  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Seat::* count) const;
+  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> WorkerSlot::* count) const;
   void end_threads();
   void destroy_instances();
   /// True if no thread looks for a task, and a permit is free for one that could.
@@ -354,41 +357,41 @@ class Workers {
   [[nodiscard]] int relax() const;
   void wake_one();
   void wake_all_waiters();
-  void step_aside(Seat& seat, int woken_on);
-  void background(Seat& seat, int number, bool with_permit);
-  void work(Seat& seat, Until const* until);
-  void search(Seat& seat);
-  void stop_searching(Seat& seat);
+  void migrate(WorkerSlot& slot, int woken_on);
+  void background(WorkerSlot& slot, int number, bool with_permit);
+  void work(WorkerSlot& slot, Until const* until);
+  void search(WorkerSlot& slot);
+  void stop_searching(WorkerSlot& slot);
   void wake_two();
-  void sleep(Seat& seat, Until const* until);
-  void sleep_until(Until const& until, Seat& sleeper);
-  Seat* enter();
-  void leave(Seat& seat, Until const& until);
+  void sleep(WorkerSlot& slot, Until const* until);
+  void sleep_until(Until const& until, WorkerSlot& sleeper);
+  WorkerSlot* enter();
+  void leave(WorkerSlot& slot, Until const& until);
   void consider_lending();
-  void submits_no_more(Seat const& seat);
-  void change_permits(Seat& seat, int permits);
-  [[nodiscard]] bool gives_way(Seat const& seat, bool has_turn) const;
+  void submits_no_more(WorkerSlot const& slot);
+  void change_permits(WorkerSlot& slot, int permits);
+  [[nodiscard]] bool gives_way(WorkerSlot const& slot, bool has_turn) const;
   [[nodiscard]] bool any_wide() const { return m_wide.load(std::memory_order_relaxed) != 0; }
-  [[nodiscard]] bool has_to_stop(Seat const& seat, bool waits, bool has_turn) const;
-  [[nodiscard]] Task* pop_for(Seat& seat, bool waits, bool has_turn);
+  [[nodiscard]] bool has_to_stop(WorkerSlot const& slot, bool waits, bool has_turn) const;
+  [[nodiscard]] Task* pop_for(WorkerSlot& slot, bool waits, bool has_turn);
 
   // The caller of each of these functions holds the mutex.
-  Seat& new_seat(std::string name);
+  WorkerSlot& new_slot(std::string name);
   bool start_thread(bool with_permit);
   using Nap = std::chrono::nanoseconds;
-  void doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_poll = Nap(0));
-  void has_left_sleep(Seat const& seat);
-  void doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until,
+  void doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap before_poll = Nap(0));
+  void has_left_sleep(WorkerSlot const& slot);
+  void doze_until(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Until const& until,
                   Nap before_poll);
   void lend();
   void take_back();
   void post_watch();
   void add_permit(int by);
-  void gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int permits);
+  void gather(std::unique_lock<std::mutex>& lock, WorkerSlot const& slot, int permits);
   void serve_gatherers();
   [[nodiscard]] bool all_are_gathered() const;
   void main_looks();
-  void wake(Seat& seat, int on = -1);
+  void wake(WorkerSlot& slot, int on = -1);
   void wake_waiters_locked();
 
   TaskSource& m_source;
@@ -396,12 +399,12 @@ class Workers {
   int m_threads_per_worker;
   int const m_most_workers;
   Places& m_places;
-  bool m_steps_aside;
+  bool m_migrates;
   bool m_has_cores;  ///< see has_cores
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
-  std::vector<std::unique_ptr<Seat>> m_seats;  ///< its size does not change
-  std::atomic<int> m_seat_count{0};
+  std::vector<std::unique_ptr<WorkerSlot>> m_slots;  ///< its size does not change
+  std::atomic<int> m_slot_count{0};
   // These are not in the lines that follow, as a thread in wait() reads `m_wide` between two tasks.
   std::atomic<int> m_wide{0};       ///< threads in `m_gatherers`, and those with several permits
   std::atomic<int> m_gathering{0};  ///< threads in `m_gatherers`
@@ -417,14 +420,14 @@ class Workers {
       m_last_submission{};  ///< while nothing is lent
   alignas(64) std::mutex m_mutex;
   std::thread::id m_lent_to{};
-  std::uint64_t m_seen_news = 0;      ///< m_news as the watch has seen it
-  Seat* m_watch = nullptr;            ///< the worker that naps, or null
-  bool m_somebody_naps = false;       ///< a thread naps before it polls again
-  std::vector<Seat*> m_worker_seats;  ///< by number of the worker; as many as there ever were
-  Vector<Seat*> m_sleeping;           ///< those that may be woken for a task
-  int m_waking = 0;                   ///< workers that have been woken and are still in `doze`
-  /// Threads that wait only for their condition: inside a task, or without a seat.
-  Vector<Seat*> m_blocked;
+  std::uint64_t m_seen_news = 0;            ///< m_news as the watch has seen it
+  WorkerSlot* m_watch = nullptr;            ///< the worker that naps, or null
+  bool m_somebody_naps = false;             ///< a thread naps before it polls again
+  std::vector<WorkerSlot*> m_worker_slots;  ///< by number of the worker; as many as there ever were
+  Vector<WorkerSlot*> m_sleeping;           ///< those that may be woken for a task
+  int m_waking = 0;  ///< workers that have been woken and are still in `doze`
+  /// Threads that wait only for their condition: inside a task, or without a slot.
+  Vector<WorkerSlot*> m_blocked;
   int m_blocked_tasks = 0;
   int m_absent = 0;  ///< number of threads, see Absence
   int m_guests = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_Observer.hpp>
-#include <kernel/Trellis_Region.hpp>
+#include <scope/Trellis_Scope.hpp>
 #include <trace/Trellis_Events.hpp>
 
 #include <iostream>

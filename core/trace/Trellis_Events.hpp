@@ -5,7 +5,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_TaskGraphOptions.hpp>
-#include <kernel/Trellis_Task.hpp>
+#include <task/Trellis_Task.hpp>
 #include <trace/Trellis_Recorder.hpp>
 #include <trace/Trellis_Statistics.hpp>
 
@@ -35,7 +35,7 @@ class Events {
 
   [[nodiscard]] Statistics& statistics() { return m_statistics; }
 
-  /// `row`: the seat or the stream that runs it, -1: none.
+  /// `row`: the slot or the stream that runs it, -1: none.
   void changed(Task const& task, TaskState state, int row = -1) {
     if (m_tells) tell(task, state, row);
   }

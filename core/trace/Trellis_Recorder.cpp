@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_AccessTable.hpp>
-#include <kernel/Trellis_Region.hpp>
+#include <scope/Trellis_Scope.hpp>
 #include <threads/Trellis_WideSpace.hpp>
 #include <trace/Trellis_Recorder.hpp>
 

@@ -4,11 +4,11 @@
 
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
-#include <access/Trellis_ViewShape.hpp>
-#include <kernel/Trellis_Task.hpp>
-#include <threads/Trellis_Relaxed.hpp>
-#include <threads/Trellis_SpinLock.hpp>
-#include <trace/Trellis_Chunks.hpp>
+#include <task/Trellis_ViewShape.hpp>
+#include <task/Trellis_Task.hpp>
+#include <base/Trellis_Relaxed.hpp>
+#include <base/Trellis_SpinLock.hpp>
+#include <base/Trellis_Chunks.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -83,7 +83,7 @@ class Recorder {
   void batch(Task const& first);
   /// Notes that the task is ready, or running on this row.
   void changed(Task const& task, TaskState state, int row = -1);
-  /// Notes that the task is over: done, failed or cancelled. `row`: the seat that ran it, -1: none.
+  /// Notes that the task is over: done, failed or cancelled. `row`: the slot that ran it, -1: none.
   void finished(Task const& task, TaskState state, int row);
 
   /// Notes when a task that is about to be finished really ran, by the device's clock. That clock
@@ -105,7 +105,7 @@ class Recorder {
     std::string area;
     std::uint32_t identity = 0;  ///< index into m_identities
   };
-  /// A resource, in whichever region's table it is, and however large it was when it was found.
+  /// A resource, in whichever scope's table it is, and however large it was when it was found.
   struct Identity {
     std::string label;
     std::uint32_t same_as;  ///< itself, or one that it was merged into

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_Statistics.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <base/Trellis_Reserve.hpp>
 #include <trace/Trellis_Statistics.hpp>
 
 #include <algorithm>
@@ -141,7 +141,7 @@ struct Statistics::State {
   std::string rows;      ///< those not written yet
   std::string to_write;  ///< earlier rows; the sampling thread uses it without the mutex
   GraphStatistics last;
-  bool has_told_of_failure = false;
+  bool has_reported_failure = false;
   bool is_over = false;
   std::condition_variable end;
   std::thread sampler;
@@ -206,7 +206,7 @@ struct Statistics::State {
     }
     bool const is_written = Files::get().append(file, to_write);
     to_write.clear();
-    if (is_written || std::exchange(has_told_of_failure, true)) return;
+    if (is_written || std::exchange(has_reported_failure, true)) return;
     std::cerr << "Trellis: cannot write the statistics of " << graph << " to \"" << file << '"'
               << std::endl;
   }

@@ -5,7 +5,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Statistics.hpp>
 #include <Trellis_TaskId.hpp>
-#include <task/Trellis_FunctionRef.hpp>
+#include <base/Trellis_FunctionRef.hpp>
 
 #include <cstddef>
 #include <cstdint>

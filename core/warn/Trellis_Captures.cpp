@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <warn/Trellis_Captures.hpp>
-#include <warn/Trellis_TouchedPages.hpp>
+#include <base/Trellis_TouchedPages.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -2,8 +2,8 @@
 #ifndef TRELLIS_IMPL_CAPTURES_HPP
 #define TRELLIS_IMPL_CAPTURES_HPP
 
-#include <access/Trellis_AccessRequest.hpp>
-#include <kernel/Trellis_TaskSpec.hpp>
+#include <task/Trellis_AccessRequest.hpp>
+#include <task/Trellis_TaskSpec.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <warn/Trellis_TouchedPages.hpp>
+#include <base/Trellis_TouchedPages.hpp>
 #include <warn/Trellis_WarnFlow.hpp>
 
 #include <algorithm>
@@ -133,17 +133,17 @@ Sequence WarnFlow::submitted(TaskSpec const& spec, bool in_body, Dropped& droppe
   first_task_after_wait();
   m_gone.clear();
   std::uint64_t const looks = m_looks.load(std::memory_order_acquire);
-  bool is_known = spec.ops->is_judged;  // all predecessors are known, except for waits in its body
-  bool is_plain = spec.ops->is_judged;  // accesses only Views
+  bool is_known = spec.ops->is_tracked;  // all predecessors are known, except for waits in its body
+  bool is_plain = spec.ops->is_tracked;  // accesses only Views
   std::vector<Touch> touches;
   for (AccessRequest const& request : spec.accesses) {
     if (!request.counts()) continue;
     WarnArea* const area = area_of(request, dropped);
-    bool const is_view = area != nullptr && area->of.is_judged();
+    bool const is_view = area != nullptr && area->of.is_tracked();
     is_plain = is_plain && is_view && request.state == nullptr;
     is_known = is_known && area != nullptr && request.state == nullptr;
     if (area == nullptr) continue;
-    bool const is_sure = spec.ops->is_judged && request.state == nullptr;
+    bool const is_sure = spec.ops->is_tracked && request.state == nullptr;
     bool const reads = request.mode != Mode::write || !is_sure;
     bool const writes = request.mode != Mode::read || request.state != nullptr;
     touches.push_back({area, request.mode, reads, writes, is_sure});
@@ -204,7 +204,7 @@ void WarnFlow::read(Touch const& touch, Sequence task, Label const& label) {
   };
   look(area);
   for (WarnArea::Overlap const& overlap : area.overlaps) look(*overlap.other);
-  if (written || !touch.is_sure || !area.of.is_judged()) return;
+  if (written || !touch.is_sure || !area.of.is_tracked()) return;
   if (touch.mode == Mode::read && area.early.task == 0)
     area.early = {label, task, m_looks.load(std::memory_order_relaxed)};
   // A task before it may do what it does not declare.
@@ -216,7 +216,7 @@ void WarnFlow::read(Touch const& touch, Sequence task, Label const& label) {
 void WarnFlow::write(Touch const& touch, Sequence task, Label const& label) {
   WarnArea& area = *touch.area;
   std::uint64_t const looks = m_looks.load(std::memory_order_relaxed);
-  bool const overwrites = touch.mode == Mode::write && touch.is_sure && area.of.is_judged();
+  bool const overwrites = touch.mode == Mode::write && touch.is_sure && area.of.is_tracked();
   WarnArea::By early;
   auto const look = [&](WarnArea& each, bool covered) {
     if (each.early.task != 0 && each.early.task != task && each.early.looks == looks)
@@ -237,7 +237,7 @@ void WarnFlow::write(Touch const& touch, Sequence task, Label const& label) {
   area.early = is_first ? early : WarnArea::By();
   area.written = true;
   area.unread.task = 0;
-  if (touch.is_sure && area.of.is_judged()) area.unread = {label, task, looks};
+  if (touch.is_sure && area.of.is_tracked()) area.unread = {label, task, looks};
 }
 
 /// True if a task whose place in the order is known has named it.
@@ -255,7 +255,7 @@ void WarnFlow::sweep(Dropped& dropped) {
     WarnAllocation& allocation = *(next++)->second;
     if (allocation.hold != nullptr ? allocation.hold->holders() > 1 : is_recent(allocation))
       continue;
-    if (allocation.is_judged())
+    if (allocation.is_tracked())
       for (auto const& area : allocation.areas) {
         WarnArea::By const& unread = area->unread;
         if (unread.task == 0 || unread.looks != looks) continue;

@@ -5,12 +5,12 @@
 #include <Trellis_Access.hpp>
 #include <Trellis_Area.hpp>
 #include <Trellis_Label.hpp>
-#include <access/Trellis_AccessRequest.hpp>
+#include <task/Trellis_AccessRequest.hpp>
 #include <access/Trellis_AreaIndex.hpp>
-#include <access/Trellis_ViewShape.hpp>
-#include <kernel/Trellis_TaskSpec.hpp>
+#include <task/Trellis_ViewShape.hpp>
+#include <task/Trellis_TaskSpec.hpp>
 #include <warn/Trellis_WarnOrder.hpp>
-#include <warn/Trellis_WarningTeller.hpp>
+#include <warn/Trellis_WarningReporter.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -89,7 +89,7 @@ struct WarnAllocation {
   std::vector<WarnArea::By> captures;  ///< by functors whose tasks do not declare it
   bool is_crowded = false;             ///< it had too many areas; no more warnings about it
 
-  [[nodiscard]] bool is_judged() const { return hold != nullptr && !is_crowded; }
+  [[nodiscard]] bool is_tracked() const { return hold != nullptr && !is_crowded; }
 };
 
 /// Where the data of a sequence of tasks comes from and goes to. These are the tasks of a graph
@@ -107,7 +107,7 @@ struct WarnAllocation {
 class WarnFlow {
  public:
   /// `looks`: how often the host has been able to look so far.
-  WarnFlow(WarningTeller& teller, std::atomic<std::uint64_t> const& looks)
+  WarnFlow(WarningReporter& teller, std::atomic<std::uint64_t> const& looks)
       : m_teller(teller), m_looks(looks) {}
   WarnFlow(WarnFlow const&) = delete;
   WarnFlow& operator=(WarnFlow const&) = delete;
@@ -165,7 +165,7 @@ class WarnFlow {
   void task_after_wait(Label const& label, bool is_plain);
   void read_after_wait(WarnArea& area);
   void lost_after_wait(WarnArea& area);
-  void judge_wait();
+  void check_wait();
   struct Wait {
     std::source_location site;
     std::uint64_t number = 0;
@@ -183,7 +183,7 @@ class WarnFlow {
     Label apart;                ///< one of the latter
   };
 
-  WarningTeller& m_teller;
+  WarningReporter& m_teller;
   std::atomic<std::uint64_t> const& m_looks;
   std::map<std::uintptr_t, std::unique_ptr<WarnAllocation>> m_allocations;  ///< by begin; disjoint
   /// Allocations that the examined task may still refer to. Their memory is not kept.

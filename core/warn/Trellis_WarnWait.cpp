@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t bytes_per_ns = 1000;
 /// Hosts read Views of this size, or smaller ones: a time step, a flag, a norm.
 constexpr std::uint64_t small_bytes = 4096;
-constexpr int times_until_told = 3;
+constexpr int times_until_reported = 3;
 
 }  // namespace
 
@@ -60,10 +60,10 @@ void WarnFlow::lost_after_wait(WarnArea& area) {
   area.output_of = 0;  // it still counts as unread
 }
 
-void WarnFlow::judge_wait() {
+void WarnFlow::check_wait() {
   if (!m_wait.is_candidate || !m_wait.kept || m_wait.unread != 0) return;
   std::source_location const& site = m_wait.site;
-  if (++m_idle_waits[{site.file_name(), site.line()}] < times_until_told) return;
+  if (++m_idle_waits[{site.file_name(), site.line()}] < times_until_reported) return;
   Warning warning;
   warning.kind = WarningKind::serialising_wait;
   warning.task = "wait()";
@@ -81,7 +81,7 @@ void WarnFlow::judge_wait() {
 }
 
 void WarnFlow::waited(std::source_location const& site) {
-  judge_wait();
+  check_wait();
   Wait wait;
   wait.site = site;
   wait.number = m_wait.number + 1;

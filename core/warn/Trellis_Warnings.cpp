@@ -25,7 +25,7 @@ Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* record
       m_flow = recorded != nullptr ? recorded->get() : &m_warnings.m_root;
       m_task = m_flow->submitted(spec, in_body, m_dropped);
     }
-    if (spec.ops->copy == nullptr && spec.ops->captured == TaskOps::nobody_can_say) return;
+    if (spec.ops->copy == nullptr && spec.ops->captured == TaskOps::not_known) return;
     // A lambda captures what it uses. A class may have Views for other tasks. A task that is
     // submitted in a body may share Views with that body, which has declared what both use.
     if (!is_part && !in_body && spec.ops->is_closure) m_known = m_flow->known_but_named_by(spec);
@@ -107,7 +107,7 @@ void Warnings::waited(std::source_location const& site) {
   m_teller.tell();
 }
 
-void Warnings::let_go() {
+void Warnings::drop_views() {
   WarnFlow::Dropped dropped;
   {
     std::lock_guard const lock(m_mutex);
@@ -130,7 +130,7 @@ void Warnings::forget(PlanState const& recording) {
 }
 
 void Warnings::end() {
-  let_go();
+  drop_views();
   m_teller.tell_counts();
 }
 

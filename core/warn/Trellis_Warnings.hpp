@@ -3,11 +3,11 @@
 #define TRELLIS_IMPL_WARNINGS_HPP
 
 #include <Trellis_TaskGraphOptions.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <kernel/Trellis_TaskSpec.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <task/Trellis_TaskSpec.hpp>
 #include <warn/Trellis_Captures.hpp>
 #include <warn/Trellis_WarnFlow.hpp>
-#include <warn/Trellis_WarningTeller.hpp>
+#include <warn/Trellis_WarningReporter.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -50,7 +50,7 @@ class Warnings {
     ~Call();
 
    private:
-    /// Called under the lock of a region, like all moves of functors into their tasks.
+    /// Called under the lock of a scope, like all moves of functors into their tasks.
     void construct(void* storage);
     void note_captures();
 
@@ -79,14 +79,14 @@ class Warnings {
   /// Does the same for all tasks: `graph.wait()` has returned.
   void waited(std::source_location const& site);
   /// Releases all Views, and forgets what it knows of them, before references are counted.
-  void let_go();
+  void drop_views();
   /// Called when the recording of this plan begins, or is over.
   void forget(PlanState const& recording);
   /// Called when the graph ends; all its tasks are complete.
   void end();
 
  private:
-  WarningTeller m_teller;
+  WarningReporter m_teller;
   std::atomic<std::uint64_t> m_looks{1};
   std::mutex m_mutex;
   WarnFlow m_root;                                                     ///< guarded by m_mutex

@@ -37,7 +37,7 @@ class BulkSolver {
     m_seconds_communicating = 0;
     bool const is_classic = m_options.method == Method::classic;
     is_classic ? begin_classic() : begin_pipelined();
-    while (goes_on()) is_classic ? step_classic() : step_pipelined();
+    while (continues()) is_classic ? step_classic() : step_pipelined();
     return Outcome(m_scalars.judge);
   }
   /// Returns the time of the last call in which this rank has computed nothing.
@@ -98,9 +98,9 @@ class BulkSolver {
                                            v.p, v.x, v.r, v.u, v.w, of.partials});
   }
 
-  [[nodiscard]] bool goes_on() const {
+  [[nodiscard]] bool continues() const {
     Kokkos::deep_copy(m_host_state, m_scalars.judge.state);
-    return m_host_state().goes_on();
+    return m_host_state().continues();
   }
   template <class Body>
   void over_tiles(char const* label, Body const& body) const {

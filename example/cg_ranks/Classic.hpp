@@ -50,9 +50,9 @@ struct Alpha {
   LengthsView alpha;
   KOKKOS_FUNCTION void operator()(int) const {
     double const curvature = sums(0);
-    if (judge.state().goes_on() && !(curvature > 0)) judge.break_down(curvature);
-    bool const goes_on = judge.state().goes_on();
-    alpha() = {goes_on ? gamma() / curvature : 0, 0, goes_on};
+    if (judge.state().continues() && !(curvature > 0)) judge.break_down(curvature);
+    bool const continues = judge.state().continues();
+    alpha() = {continues ? gamma() / curvature : 0, 0, continues};
   }
 };
 
@@ -64,7 +64,7 @@ struct NextResidual {
   Partials partials;
 
   KOKKOS_FUNCTION void operator()(Member const& member, int t) const {
-    if (!alpha().goes_on) return;
+    if (!alpha().continues) return;
     auto const& bounds = precondition.a.bounds;
     double const length = alpha().alpha;
     each_row(member, bounds(t), bounds(t + 1), [&](int i) { r(i) -= length * s(i); });
@@ -82,7 +82,7 @@ struct NextSolution {
   LengthsView alpha;
   Vector p, x;
   KOKKOS_FUNCTION void operator()(Member const& member, int t) const {
-    if (!alpha().goes_on) return;
+    if (!alpha().continues) return;
     double const length = alpha().alpha;
     each_row(member, bounds(t), bounds(t + 1), [&](int i) { x(i) += length * p(i); });
   }
@@ -94,14 +94,14 @@ struct Beta {
   Number gamma;
   LengthsView beta;
   KOKKOS_FUNCTION void operator()(int) const {
-    if (!judge.state().goes_on()) {
+    if (!judge.state().continues()) {
       beta() = {0, 0, false};
       return;
     }
     beta() = {0, sums(0) / gamma(), true};
     gamma() = sums(0);
     judge.next(sums(1));
-    beta().goes_on = judge.state().goes_on();
+    beta().continues = judge.state().continues();
   }
 };
 
@@ -111,7 +111,7 @@ struct NextDirection {
   LengthsView beta;
   Vector u, p;
   KOKKOS_FUNCTION void operator()(Member const& member, int t) const {
-    if (!beta().goes_on) return;
+    if (!beta().continues) return;
     double const length = beta().beta;
     each_row(member, bounds(t), bounds(t + 1), [&](int i) { p(i) = u(i) + length * p(i); });
   }

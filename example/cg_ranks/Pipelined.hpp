@@ -72,8 +72,8 @@ struct NextLengths {
   LengthsView lengths;
 
   KOKKOS_FUNCTION void operator()(int) const {
-    if (judge.state().goes_on()) step();
-    lengths().goes_on = judge.state().goes_on();
+    if (judge.state().continues()) step();
+    lengths().continues = judge.state().continues();
   }
 
  private:
@@ -83,7 +83,7 @@ struct NextLengths {
       judge.begin(sums(2));
     else
       judge.next(sums(2));
-    if (!judge.state().goes_on()) return;
+    if (!judge.state().continues()) return;
     double const beta = is_first ? 0 : sums(0) / gamma();
     double const curvature = is_first ? sums(1) : sums(1) - beta * sums(0) / lengths().alpha;
     if (!(curvature > 0)) return judge.break_down(curvature);
@@ -99,7 +99,7 @@ struct Update {
   Partials partials;
 
   KOKKOS_FUNCTION void operator()(Member const& member, int t) const {
-    if (!lengths().goes_on) return;
+    if (!lengths().continues) return;
     double const alpha = lengths().alpha, beta = lengths().beta;
     each_row(member, bounds(t), bounds(t + 1), [&](int i) {
       z(i) = n(i) + beta * z(i);

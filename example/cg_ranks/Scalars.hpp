@@ -25,14 +25,14 @@ struct State {
   int steps;
   Stop stop;
 
-  KOKKOS_FUNCTION bool goes_on() const { return stop == Stop::not_yet; }
+  KOKKOS_FUNCTION bool continues() const { return stop == Stop::not_yet; }
 };
 
 /// The factors of vectors in a step, if the step does anything.
 struct Lengths {
   double alpha;
   double beta;
-  bool goes_on;
+  bool continues;
 };
 
 using StateView = Kokkos::View<State, Space>;

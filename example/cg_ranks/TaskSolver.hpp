@@ -78,7 +78,7 @@ class TaskSolver {
       looks[(k - 1) % 2].get();
       State const& seen = m_seen[(k - 1) % 2]();
       if (m_watch) m_watch(seen);
-      if (!seen.goes_on()) break;
+      if (!seen.continues()) break;
     }
     m_graph.wait();
     return Outcome(m_scalars.judge);

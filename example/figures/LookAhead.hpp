@@ -30,10 +30,10 @@ class LookAhead : public trellis::ForwardingPolicy {
     m_has_seen_all = true;
     for (trellis::ReadyTask const ready : m_kept) ForwardingPolicy::push(ready, -1);
   }
-  void push(trellis::ReadyTask task, int seat) override {
+  void push(trellis::ReadyTask task, int slot) override {
     std::lock_guard const lock(m_mutex);
     if (m_has_seen_all)
-      ForwardingPolicy::push(task, seat);
+      ForwardingPolicy::push(task, slot);
     else
       m_kept.push_back(task);
   }

@@ -85,7 +85,7 @@ struct Outcome {
   Field field;
 };
 
-bool goes_on(Options const& options, Outcome const& outcome) {
+bool continues(Options const& options, Outcome const& outcome) {
   return outcome.change > options.tolerance && outcome.steps < options.most_steps;
 }
 
@@ -106,7 +106,7 @@ Outcome plain(Options const& options) {
     Kokkos::parallel_reduce("change", rows, LargestChange{plate.odd, plate.even, all},
                             Kokkos::Max<double>(outcome.change));
     outcome.steps += options.check_every;
-  } while (goes_on(options, outcome));
+  } while (continues(options, outcome));
   space.fence("jacobi_plan: before reading the clock");
   outcome.seconds = timer.seconds();
   outcome.field = plate.even;
@@ -178,7 +178,7 @@ Outcome as_tasks(trellis::TaskGraph& graph, Options const& options) {
     for (int step = 0; step < options.check_every; step += 2) tasks.two_steps(graph);
     outcome.change = tasks.change(graph).get();
     outcome.steps += options.check_every;
-  } while (goes_on(options, outcome));
+  } while (continues(options, outcome));
   graph.wait();
   outcome.seconds = timer.seconds();
   outcome.tasks = graph.submitted() - before;
@@ -201,7 +201,7 @@ Outcome as_a_plan(trellis::TaskGraph& graph, Options const& options, trellis::Pl
     outcome.change = change.get();  // of the newest replay
     outcome.steps += options.check_every;
     outcome.tasks += rounds * steps.tasks() + look.tasks();
-  } while (goes_on(options, outcome));
+  } while (continues(options, outcome));
   graph.wait();
   outcome.seconds = timer.seconds();
   outcome.field = plate.even;

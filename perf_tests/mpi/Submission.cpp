@@ -6,7 +6,7 @@
 
 #include <Trellis_Observation.hpp>
 #include <Trellis_States.hpp>
-#include <threads/Trellis_SpinLock.hpp>
+#include <base/Trellis_SpinLock.hpp>
 
 #include <atomic>
 #include <functional>

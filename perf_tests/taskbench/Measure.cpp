@@ -105,9 +105,9 @@ std::vector<Result> measure_beside(std::vector<Model*> const& models, Parameters
   if (!rates.empty()) measure_rate(entries.all().back().model->workers());
   std::vector<Result> results = entries.results();
   for (std::size_t k = 0; k < results.size(); ++k) {
-    bool const goes_on =
+    bool const continues =
         k + 1 == results.size() || results[k + 1].model->workers() == results[k].model->workers();
-    auto const [slower, faster] = std::minmax(rates[k], goes_on ? rates[k + 1] : rates[k]);
+    auto const [slower, faster] = std::minmax(rates[k], continues ? rates[k + 1] : rates[k]);
     results[k].reference = (slower + faster) / 2;
     results[k].steady = slower >= as_fast * faster;
   }

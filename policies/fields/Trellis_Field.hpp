@@ -3,14 +3,14 @@
 #define TRELLIS_FIELD_HPP
 
 #include <Trellis_Error.hpp>
-#include <Trellis_ResourcePolicy.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
 #include <fields/impl/Trellis_FieldState.hpp>
-#include <impl/Trellis_BoundFunctor.hpp>
-#include <impl/Trellis_IsResource.hpp>
-#include <impl/Trellis_LateCount.hpp>
-#include <impl/Trellis_LatePlace.hpp>
-#include <impl/Trellis_OpenAccess.hpp>
-#include <impl/Trellis_ViewAccess.hpp>
+#include <annotations/impl/Trellis_BoundFunctor.hpp>
+#include <annotations/impl/Trellis_IsResource.hpp>
+#include <annotations/impl/Trellis_LateCount.hpp>
+#include <annotations/impl/Trellis_LatePlace.hpp>
+#include <annotations/impl/Trellis_OpenAccess.hpp>
+#include <annotations/impl/Trellis_ViewAccess.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -37,7 +37,7 @@ template <class V>
 using FieldViewOf = Kokkos::View<typename V::data_type, typename V::array_layout,
                                  Kokkos::AnonymousSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-struct FieldDoor {
+struct FieldInternals {
   template <class D, class L>
   static Field<D, L> make(std::shared_ptr<FieldState> state) {
     return Field<D, L>(std::move(state));
@@ -185,7 +185,7 @@ class Field {
   }
 
  private:
-  friend struct Impl::FieldDoor;
+  friend struct Impl::FieldInternals;
   explicit Field(std::shared_ptr<Impl::FieldState> state) : m_state(std::move(state)) {}
   std::shared_ptr<Impl::FieldState> m_state;
 };
@@ -205,7 +205,7 @@ class SubField {
 
   SubField(F of, Slices... slices) : m_field(std::move(of)), m_part{{slices...}} {
     std::size_t direction = 0;
-    auto const& state = *FieldDoor::state(m_field);
+    auto const& state = *FieldInternals::state(m_field);
     auto const next = [&](auto const& slice) {
       m_box[direction] = interval_of(state, direction, slice);
       ++direction;
@@ -248,7 +248,7 @@ struct Field {
 }  // namespace Written
 template <class V>
   requires(Kokkos::is_view_v<V> && std::is_same_v<typename V::memory_space, Kokkos::AnonymousSpace>)
-struct ToldAs<V> {
+struct ReportedAs<V> {
   using Field = Written::Field<typename V::non_const_data_type, typename V::array_layout>;
   using type =
       std::conditional_t<std::is_const_v<typename V::value_type>, typename Field::read_view,
@@ -266,7 +266,7 @@ struct ResourceTraits<Field<D, L>> {
   using element_type = typename F::view::value_type;
   static constexpr bool is_const_if_container_is = false;
   static auto accesses(F const& field, auto how) {
-    return access(Impl::FieldArea(Impl::FieldDoor::state(field)), how);
+    return access(Impl::FieldArea(Impl::FieldInternals::state(field)), how);
   }
   template <class How>
   static auto argument(F const&, How) {
@@ -275,8 +275,8 @@ struct ResourceTraits<Field<D, L>> {
   template <class How>
   static auto late(F const& field, How, Impl::Target const& target) {
     using V = Impl::FieldArgument<How, typename F::view>;
-    return Impl::make_source<V, typename F::view>(Impl::FieldDoor::state(field), Impl::WholeField(),
-                                                  target);
+    return Impl::make_source<V, typename F::view>(Impl::FieldInternals::state(field),
+                                                  Impl::WholeField(), target);
   }
   template <class How>
   static auto list_argument(How) {
@@ -295,7 +295,7 @@ struct ResourceTraits<Impl::SubField<F, Slices...>> {
   using element_type = typename F::view::value_type;
   static constexpr bool is_const_if_container_is = false;
   static auto accesses(S const& part, auto how) {
-    return access(Impl::FieldArea(Impl::FieldDoor::state(part.whole()), part.box()), how);
+    return access(Impl::FieldArea(Impl::FieldInternals::state(part.whole()), part.box()), how);
   }
   template <class How>
   static auto argument(S const&, How) {
@@ -304,8 +304,8 @@ struct ResourceTraits<Impl::SubField<F, Slices...>> {
   template <class How>
   static auto late(S const& part, How, Impl::Target const& target) {
     using V = Impl::FieldArgument<How, typename S::view>;
-    return Impl::make_source<V, typename F::view>(Impl::FieldDoor::state(part.whole()), part.part(),
-                                                  target);
+    return Impl::make_source<V, typename F::view>(Impl::FieldInternals::state(part.whole()),
+                                                  part.part(), target);
   }
   template <class How>
   static auto list_argument(How) {
@@ -353,7 +353,7 @@ void require_direction(FieldState const& field, std::size_t direction, std::size
 template <class D, class L>
 [[nodiscard]] Impl::LateCount<Impl::FieldCount> extent(Field<D, L> const& field,
                                                        std::size_t direction = 0) {
-  auto const& state = Impl::FieldDoor::state(field);
+  auto const& state = Impl::FieldInternals::state(field);
   Impl::require_direction(*state, direction, Field<D, L>::rank);
   return {{state, direction}};
 }
@@ -361,7 +361,7 @@ template <class D, class L>
 template <class F, class... Slices>
 [[nodiscard]] Impl::LateCount<Impl::SubFieldCount> extent(Impl::SubField<F, Slices...> const& part,
                                                           std::size_t direction = 0) {
-  Impl::require_direction(*Impl::FieldDoor::state(part.whole()), direction,
+  Impl::require_direction(*Impl::FieldInternals::state(part.whole()), direction,
                           Impl::SubField<F, Slices...>::view::rank());
   std::size_t count = 0, of_field = 0, of_part = 0;
   auto const look = [&](bool stays) {

@@ -3,7 +3,7 @@
 #define TRELLIS_FIELDCOPY_HPP
 
 #include <Trellis_Error.hpp>
-#include <Trellis_ResourcePolicy.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
 #include <fields/Trellis_Field.hpp>
 #include <fields/Trellis_FieldGraph.hpp>
 #include <fields/Trellis_Variants.hpp>
@@ -62,7 +62,7 @@ Extents<V::rank()> extents_of(V const& view) {
 }
 template <class D, class L>
 Extents<Field<D, L>::rank> extents_of(Field<D, L> const& field) {
-  FieldState const& state = *FieldDoor::state(field);
+  FieldState const& state = *FieldInternals::state(field);
   if (!state.shape.has_extents)
     throw Error(Error::Kind::bad_input, "Trellis: a copy of the field " + state.text() + " (" +
                                             state.name.place() +
@@ -154,7 +154,7 @@ struct FieldCopyCheck {
     else
       return fills_v<typename D::non_const_value_type, Source>;
   }();
-  static constexpr bool has_value_now = !requires(Source const& s) { FutureDoor::handle(s); };
+  static constexpr bool has_value_now = !requires(Source const& s) { FutureInternals::handle(s); };
   static constexpr bool holds() {
     static_assert(has_no_range,
                   "Trellis: deep_copy takes a policy without a range: deep_copy(\"label\", "

@@ -7,7 +7,7 @@
 #include <fields/Trellis_Field.hpp>
 #include <fields/Trellis_FieldPool.hpp>
 #include <fields/impl/Trellis_Model.hpp>
-#include <impl/Trellis_Target.hpp>
+#include <annotations/impl/Trellis_Target.hpp>
 #include <resources/Trellis_DualView.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -89,7 +89,7 @@ class FieldGraph final : public Impl::TaskCollector {
     } else {
       shape.type = typeid(View);
     }
-    return Impl::FieldDoor::make<D, L>(m_model->declare(std::move(name), shape));
+    return Impl::FieldInternals::make<D, L>(m_model->declare(std::move(name), shape));
   }
 
   /// Returns a field that has the memory of this View, which the model keeps. `where` is needed for
@@ -115,7 +115,8 @@ class FieldGraph final : public Impl::TaskCollector {
     if (!where.has_value()) where = Impl::default_target<V>();
     m_model->bind(state, const_cast<void*>(static_cast<void const volatile*>(view.data())),
                   std::make_shared<V>(view), view.label(), *where, at);
-    return Impl::FieldDoor::make<typename V::data_type, typename V::array_layout>(std::move(state));
+    return Impl::FieldInternals::make<typename V::data_type, typename V::array_layout>(
+        std::move(state));
   }
 
   /// Returns a field that the program has on the host and on a device, as a `Kokkos::DualView`.
@@ -143,7 +144,7 @@ class FieldGraph final : public Impl::TaskCollector {
         if (!valid.on_device) same.modify_host();
         if (!valid.on_host) same.modify_device();
       };
-      m_model->bind_sides(Impl::FieldDoor::state(field), dual.view_device().data(), *where,
+      m_model->bind_sides(Impl::FieldInternals::state(field), dual.view_device().data(), *where,
                           std::move(sides));
       return field;
     }
@@ -173,7 +174,7 @@ class FieldGraph final : public Impl::TaskCollector {
   template <class HandOver>
   void replace(Future<void> const& task, HandOver&& hand_over,
                std::source_location at = std::source_location::current()) {
-    m_model->replace(Impl::FutureDoor::handle(task), hand_over, at);
+    m_model->replace(Impl::FutureInternals::handle(task), hand_over, at);
   }
 
   /// Requires the field after each pass. It has memory of its own then, unless it is bound. Tasks
@@ -292,7 +293,7 @@ class FieldGraph final : public Impl::TaskCollector {
  private:
   template <class D, class L>
   Impl::FieldState& own(Field<D, L> const& field) const {
-    Impl::FieldState* const state = Impl::FieldDoor::state(field).get();
+    Impl::FieldState* const state = Impl::FieldInternals::state(field).get();
     m_model->check_own(state);
     return *state;
   }

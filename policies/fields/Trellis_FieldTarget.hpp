@@ -3,7 +3,7 @@
 #define TRELLIS_FIELDTARGET_HPP
 
 #include <Trellis_DeviceAdapter.hpp>
-#include <Trellis_RunOn.hpp>
+#include <common/Trellis_RunOn.hpp>
 #include <Trellis_Spaces.hpp>
 #include <fields/impl/Trellis_FieldTransfer.hpp>
 

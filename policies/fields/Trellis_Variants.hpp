@@ -3,8 +3,8 @@
 #define TRELLIS_VARIANTS_HPP
 
 #include <Trellis_Error.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <Trellis_RunOn.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <common/Trellis_RunOn.hpp>
 #include <fields/Trellis_FieldGraph.hpp>
 #include <fields/Trellis_FieldTarget.hpp>
 #include <fields/impl/Trellis_MovePolicy.hpp>
@@ -194,7 +194,7 @@ Future<void> submit_forms(Label const& label, ResourcePolicy<Base, Annotations..
       };
       std::apply([&](auto const&... each) { (look(each), ...); }, policy.annotations());
     }
-    return FutureDoor::make(forms.add());
+    return FutureInternals::make(forms.add());
   } else {
     return {};
   }

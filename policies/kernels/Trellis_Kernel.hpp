@@ -2,13 +2,13 @@
 #ifndef TRELLIS_KERNEL_HPP
 #define TRELLIS_KERNEL_HPP
 
-#include <Trellis_Annotations.hpp>
-#include <Trellis_Resource.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <Trellis_TaskScope.hpp>
-#include <impl/Trellis_Target.hpp>
-#include <impl/Trellis_ViewAccess.hpp>
-#include <impl/Trellis_WrongCalls.hpp>
+#include <annotations/Trellis_Annotations.hpp>
+#include <annotations/Trellis_Resource.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/Trellis_TaskScope.hpp>
+#include <annotations/impl/Trellis_Target.hpp>
+#include <annotations/impl/Trellis_ViewAccess.hpp>
+#include <annotations/impl/Trellis_WrongCalls.hpp>
 #include <patterns/Trellis_HostTask.hpp>
 
 #include <Kokkos_Core.hpp>

@@ -94,7 +94,7 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
                                CollectiveCall&& call) {
   return submit_message(
       std::move(label), policy,
-      CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call))}, std::tuple(),
+      CollectiveBody{Collective(CommunicatorInternals::state(comm), std::move(call))}, std::tuple(),
       read_write(alone_on(label, policy, require_state(comm), require_state(comm).collective())));
 }
 inline bool is_read_with(Mode mode) {
@@ -112,13 +112,13 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   MessageSide<V> side(x, require_state(comm).order());
   if (is_read_with(mode)) side.pack(label, policy);
   call.out = call.in = side.data();
-  bool const goes_on = side.is_packed() && is_written_with(mode);
+  bool const continues = side.is_packed() && is_written_with(mode);
   Future<void> const over = submit_message(
-      Label(label), with_number_if(!goes_on, policy),
-      CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call), side.kept())},
+      Label(label), with_number_if(!continues, policy),
+      CollectiveBody{Collective(CommunicatorInternals::state(comm), std::move(call), side.kept())},
       side.accesses(mode), read_write(channel));
   if constexpr (MessageSide<V>::may_be_packed && !std::is_const_v<typename V::value_type>)
-    if (goes_on) return side.unpack(label, policy, over);
+    if (continues) return side.unpack(label, policy, over);
   return over;
 }
 /// Submits an operation from `x` to `y`. A rank that receives or sends nothing has the mode `none`
@@ -135,14 +135,14 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   if (is_read_with(y_mode)) in.pack(label, policy);
   call.out = out.data();
   call.in = in.data();
-  bool const goes_on = in.is_packed() && is_written_with(y_mode);
+  bool const continues = in.is_packed() && is_written_with(y_mode);
   Future<void> const over = submit_message(
-      Label(label), with_number_if(!goes_on, policy),
+      Label(label), with_number_if(!continues, policy),
       CollectiveBody{
-          Collective(CommunicatorDoor::state(comm), std::move(call), out.kept(), in.kept())},
+          Collective(CommunicatorInternals::state(comm), std::move(call), out.kept(), in.kept())},
       std::tuple_cat(out.accesses(x_mode), in.accesses(y_mode)), read_write(channel));
   if constexpr (MessageSide<W>::may_be_packed)
-    if (goes_on) return in.unpack(label, policy, over);
+    if (continues) return in.unpack(label, policy, over);
   return over;
 }
 

@@ -2,9 +2,9 @@
 #ifndef TRELLIS_COMMUNICATOR_HPP
 #define TRELLIS_COMMUNICATOR_HPP
 
-#include <Trellis_Annotations.hpp>
+#include <annotations/Trellis_Annotations.hpp>
 #include <Trellis_IndexSpace.hpp>
-#include <Trellis_Resource.hpp>
+#include <annotations/Trellis_Resource.hpp>
 #include <Trellis_Token.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -21,7 +21,7 @@ namespace trellis {
 
 namespace Impl {
 class CommunicatorState;
-struct CommunicatorDoor;
+struct CommunicatorInternals;
 /// The order of indices in which the elements of a View are sent: that of a LayoutRight View, the
 /// last index fastest, or that of a LayoutLeft one.
 enum class WireOrder : int { right, left };
@@ -91,7 +91,7 @@ class Communicator {
 
  private:
   friend class Impl::CommunicatorState;
-  friend struct Impl::CommunicatorDoor;
+  friend struct Impl::CommunicatorInternals;
   explicit Communicator(std::shared_ptr<Impl::CommunicatorState> state)
       : m_state(std::move(state)) {}
   std::shared_ptr<Impl::CommunicatorState> m_state;
@@ -101,7 +101,7 @@ class Communicator {
 
 namespace Impl {
 
-struct CommunicatorDoor {
+struct CommunicatorInternals {
   static std::shared_ptr<CommunicatorState> const& state(mpi::Communicator const& comm) {
     return comm.m_state;
   }

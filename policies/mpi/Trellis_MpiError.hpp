@@ -2,7 +2,7 @@
 #ifndef TRELLIS_MPIERROR_HPP
 #define TRELLIS_MPIERROR_HPP
 
-#include <task/Trellis_OneForAll.hpp>
+#include <base/Trellis_OneForAll.hpp>
 
 #include <stdexcept>
 #include <string>

@@ -5,7 +5,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <mpi/Trellis_Communicator.hpp>
-#include <task/Trellis_FunctionRef.hpp>
+#include <base/Trellis_FunctionRef.hpp>
 
 #include <cstdint>
 #include <string>

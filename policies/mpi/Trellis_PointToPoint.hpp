@@ -79,7 +79,7 @@ struct SendRecvBody {
     if (!out.has_end()) return out.start(self, std::move(completion));
     in.start(self, std::move(completion));
     try {
-      out.start(self, CompletionDoor::open(ScopeDoor::handle(self)));
+      out.start(self, CompletionInternals::open(ScopeInternals::handle(self)));
     } catch (...) {
       in.give_up();
       throw;
@@ -89,7 +89,7 @@ struct SendRecvBody {
 template <class V>
 PointToPoint message_of(CommunicatorState::Direction direction, mpi::Communicator const& comm,
                         int peer, int tag, MessageSide<V> const& side, char const* what) {
-  return {direction, CommunicatorDoor::state(comm), peer, tag, wire_memory(side, what)};
+  return {direction, CommunicatorInternals::state(comm), peer, tag, wire_memory(side, what)};
 }
 
 /// Returns a future of the received value that is ready when the message has been unpacked into the
@@ -121,7 +121,7 @@ Future<mpi::Received> when_there(Label const& label, Policy const& policy,
     if (side.is_packed()) {
       auto const there = when_unpacked(label, policy, received,
                                        side.unpack(label, with_number_if(false, policy), received));
-      taker->is(FutureDoor::handle(there));
+      taker->is(FutureInternals::handle(there));
       return there;
     }
   return received;

@@ -3,9 +3,9 @@
 #define TRELLIS_DEEPCOPY_HPP
 
 #include <Trellis_Future.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_Submit.hpp>
-#include <impl/Trellis_ViewArea.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/impl/Trellis_Submit.hpp>
+#include <annotations/impl/Trellis_ViewArea.hpp>
 #include <patterns/Trellis_WhenAll.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -149,8 +149,8 @@ template <class Space, class... A, class Destination, class Source>
 Future<void> submit_copy(Label&& label, ResourcePolicy<Once, A...> const& policy,
                          Destination const& destination, Source const& source) {
   using Body = CopyBodyOn<Space, Destination, Source>;
-  return FutureDoor::make(submit<Space>(std::move(label), policy, Body{destination, source},
-                                        write(destination), read(source)));
+  return FutureInternals::make(submit<Space>(std::move(label), policy, Body{destination, source},
+                                             write(destination), read(source)));
 }
 
 template <class... A, class Destination, class Source>
@@ -189,7 +189,7 @@ Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
   using Space = HomeOf<Destination>;
   typename Destination::non_const_value_type const value(source);
   using Body = CopyBodyOn<Space, Destination, std::remove_const_t<decltype(value)>>;
-  return FutureDoor::make(
+  return FutureInternals::make(
       submit<Space>(std::move(label), policy, Body{destination, value}, write(destination)));
 }
 template <class... A, class Destination, class T>
@@ -199,16 +199,16 @@ Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
   using Space = HomeOf<Destination>;
   using Value = LaterValue<typename Destination::non_const_value_type, T>;
   using Body = CopyBodyOn<Space, Destination, Value>;
-  Value const value{FutureDoor::result(source)};
+  Value const value{FutureInternals::result(source)};
   auto const submit_after = [&](auto const& before) {
-    return FutureDoor::make(submit<Space>(std::move(label), policy, Body{destination, value},
-                                          write(destination), before));
+    return FutureInternals::make(submit<Space>(std::move(label), policy, Body{destination, value},
+                                               write(destination), before));
   };
   if (space_adapter<Space>().device() == nullptr) return submit_after(after(source));
   // Tasks on a device are launched ahead, but this one must not be launched before the host has the
   // value. In a plan the source of the next round must not run before the copy, so the source is
   // named, too.
-  Future<void> const awaited = FutureDoor::make(submit<void>(
+  Future<void> const awaited = FutureInternals::make(submit<void>(
       Label(label), ResourcePolicy(policy.target(), after(source)), AwaitBody<Value>{value}));
   return submit_after(after(awaited, source));
 }

@@ -2,10 +2,10 @@
 #ifndef TRELLIS_FORKJOIN_HPP
 #define TRELLIS_FORKJOIN_HPP
 
-#include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_WrongCalls.hpp>  // here, so that its messages have few lines before them
-#include <Trellis_TaskScope.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/impl/Trellis_WrongCalls.hpp>  // here, so that its messages have few lines before them
+#include <annotations/Trellis_TaskScope.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <patterns/Trellis_HostTask.hpp>
 
@@ -27,8 +27,9 @@ struct SectionCall {
   template <class... Views>
     requires std::is_invocable_v<Body&, TaskScope&, Views...>
   void operator()(TaskScope& section, Views&&... views) {
-    GraphDoor::run_section(ScopeDoor::handle(section), ScopeDoor::running(section), depth,
-                           [&] { std::invoke(body, section, std::forward<Views>(views)...); });
+    GraphInternals::run_section(ScopeInternals::handle(section), ScopeInternals::running(section),
+                                depth,
+                                [&] { std::invoke(body, section, std::forward<Views>(views)...); });
   }
 };
 
@@ -36,9 +37,9 @@ struct SectionCall {
 inline void require_may_join(Target const& target, Label const& section) {
   if (target.collector() != nullptr) refuse_section_in_model(section);
   if (TaskScope* const scope = target.scope())
-    return GraphDoor::require_may_join(ScopeDoor::handle(*scope));
-  if (TaskGraph* const graph = target.graph()) return GraphDoor::require_may_join(*graph);
-  GraphDoor::require_may_join(target.other());
+    return GraphInternals::require_may_join(ScopeInternals::handle(*scope));
+  if (TaskGraph* const graph = target.graph()) return GraphInternals::require_may_join(*graph);
+  GraphInternals::require_may_join(target.other());
 }
 
 }  // namespace Impl
@@ -72,9 +73,10 @@ void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& po
   if constexpr (Impl::SectionMustReturnNothing<std::decay_t<Body>>::holds()) {
     Impl::require_may_join(policy.target(), label);
     using Call = Impl::SectionCall<std::decay_t<Body>>;
-    Future<void> const section = host_task(
-        std::move(label), policy, Call{std::forward<Body>(body), Impl::GraphDoor::section_depth()});
-    Impl::GraphDoor::join_section(Impl::FutureDoor::handle(section));
+    Future<void> const section =
+        host_task(std::move(label), policy,
+                  Call{std::forward<Body>(body), Impl::GraphInternals::section_depth()});
+    Impl::GraphInternals::join_section(Impl::FutureInternals::handle(section));
   }
 }
 

@@ -4,10 +4,10 @@
 
 #include <Trellis_Completion.hpp>
 #include <Trellis_Future.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_WrongCalls.hpp>  // here, so that its messages have few lines before them
-#include <impl/Trellis_BoundFunctor.hpp>
-#include <impl/Trellis_Submit.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/impl/Trellis_WrongCalls.hpp>  // here, so that its messages have few lines before them
+#include <annotations/impl/Trellis_BoundFunctor.hpp>
+#include <annotations/impl/Trellis_Submit.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -84,20 +84,20 @@ struct AgainBody {
   int runs;  ///< number of runs before this one
   void run(void*, Label const& label) {
     ToolsRegion const region(label);
-    body->run_scoped(self, GraphDoor::running(), label, runs);
+    body->run_scoped(self, GraphInternals::running(), label, runs);
   }
 };
 
 /// Submits the rest of a body that has done all but return.
 template <class Body>
-void submit_rest(TaskHandle const& self, Label const& label, std::span<TaskHandle const> after,
-                 Body&& rest, bool goes_on = false) {
+void submit_continuation(TaskHandle const& self, Label const& label,
+                         std::span<TaskHandle const> after, Body&& rest, bool is_resumed = false) {
   using B = std::remove_cvref_t<Body>;
   auto const construct = [&](void* storage) { ::new (storage) B(std::forward<Body>(rest)); };
   TaskSpec spec(Label(label), OpsOf<B, void, void>::ops, sizeof(B), alignof(B), construct);
   spec.after = after;
-  spec.goes_on = goes_on;
-  GraphDoor::submit_rest(self, std::move(spec));
+  spec.is_resumed = is_resumed;
+  GraphInternals::submit_continuation(self, std::move(spec));
 }
 
 /// Gives the task the value of another future when that is there.
@@ -106,15 +106,16 @@ void end_with(TaskHandle const& self, Label const& label, Future<T> const& futur
               ResultPtr<T> const& result) {
   static_assert(std::is_void_v<T> || std::is_copy_constructible_v<T>,
                 "Trellis: a host_task that returns a future copies its value");
-  TaskHandle const task = FutureDoor::handle(future);
+  TaskHandle const task = FutureInternals::handle(future);
   if (!task.valid())
     throw Error(Error::Kind::bad_input,
                 "Trellis: the callable of a host_task has returned a "
                 "future that belongs to no task");
   if constexpr (std::is_void_v<T>)
-    submit_rest(self, label, {&task, 1}, ResultBody<void>());
+    submit_continuation(self, label, {&task, 1}, ResultBody<void>());
   else
-    submit_rest(self, label, {&task, 1}, ResultBody<T>{FutureDoor::result(future), &*result});
+    submit_continuation(self, label, {&task, 1},
+                        ResultBody<T>{FutureInternals::result(future), &*result});
 }
 
 /// True if it is the callable of a section's task, SectionCall.
@@ -137,14 +138,14 @@ struct CallBodyBase {
   [[gnu::always_inline]] void run(void* instance, Label const& label) {
     ToolsRegion const region(label);
     if constexpr (std::is_void_v<Space>) {
-      self().keep(GraphDoor::running, label, [&]() -> decltype(auto) { return call(); });
+      self().keep(GraphInternals::running, label, [&]() -> decltype(auto) { return call(); });
     } else if constexpr (std::is_same_v<Space, Scoped>) {
-      TaskHandle const self = GraphDoor::running();
+      TaskHandle const self = GraphInternals::running();
       run_scoped(self, self, label);
     } else if constexpr (is_late_v<Space>) {
-      run_late(GraphDoor::running());
+      run_late(GraphInternals::running());
     } else {
-      self().keep(GraphDoor::running, label,
+      self().keep(GraphInternals::running, label,
                   [&]() -> decltype(auto) { return call(*static_cast<Space const*>(instance)); });
     }
   }
@@ -154,13 +155,14 @@ struct CallBodyBase {
   [[gnu::always_inline]] void run_scoped(TaskHandle const& task, TaskHandle const& running,
                                          Label const& label, int runs = 0) {
     constexpr int few = 4;
-    TaskScope scope = ScopeDoor::make(task, running);
+    TaskScope scope = ScopeInternals::make(task, running);
     auto const invoke = [&]() -> decltype(auto) { return call(scope); };
     auto const again = [&] {
-      if (auto const* const after = ScopeDoor::next_run(scope))
-        submit_rest(task, label, *after, AgainBody<Self>{&self(), task, std::min(runs + 1, few)},
-                    runs + 1 >= few);
-      return ScopeDoor::next_run(scope) != nullptr;
+      if (auto const* const after = ScopeInternals::next_run(scope))
+        submit_continuation(task, label, *after,
+                            AgainBody<Self>{&self(), task, std::min(runs + 1, few)},
+                            runs + 1 >= few);
+      return ScopeInternals::next_run(scope) != nullptr;
     };
     self().keep([&] { return task; }, label, invoke, again);
   }
@@ -170,14 +172,14 @@ struct CallBodyBase {
   void run_late(TaskHandle const& task) {
     auto completion = [&] {
       if constexpr (requires(Self& body) { body.result; })
-        return CompletionDoor::open(task, *self().result);
+        return CompletionInternals::open(task, *self().result);
       else
-        return CompletionDoor::open(task);
+        return CompletionInternals::open(task);
     }();
     if constexpr (Space::takes_scope) {
-      TaskScope scope = ScopeDoor::make(task, task);
+      TaskScope scope = ScopeInternals::make(task, task);
       call_late(std::move(completion), scope);
-      if (ScopeDoor::next_run(scope) != nullptr)
+      if (ScopeInternals::next_run(scope) != nullptr)
         throw Error(Error::Kind::bad_input,
                     "Trellis: self.respawn() in a body with a Completion, which says itself when "
                     "the task is over");
@@ -419,7 +421,7 @@ struct CallForms {
 
 /// True if the task can keep it, by a move or a copy of the argument.
 template <class Callable>
-inline constexpr bool may_be_kept_v = std::is_constructible_v<std::decay_t<Callable>, Callable>;
+inline constexpr bool may_be_deferred_v = std::is_constructible_v<std::decay_t<Callable>, Callable>;
 
 template <class Space, class Forms, class... Annotations, class Callable>
 auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& policy,
@@ -435,14 +437,14 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
   using Body = CallBody<typename Forms::How, Returned, typename Forms::F, decltype(views())>;
   if constexpr (std::is_void_v<Value>) {
     auto const make = [&] { return Body{{std::forward<Callable>(callable), views()}}; };
-    return FutureDoor::make(submit_made<Space>(std::move(label), policy, make, nullptr));
+    return FutureInternals::make(submit_made<Space>(std::move(label), policy, make, nullptr));
   } else {
     auto result = ResultPtr<Value>::make();
     auto const make = [&] {
       return Body{{std::forward<Callable>(callable), views()}, std::move(result[0])};
     };
     TaskHandle const handle = submit_made<Space>(std::move(label), policy, make, nullptr);
-    return FutureDoor::make(handle, std::move(result[1]));
+    return FutureInternals::make(handle, std::move(result[1]));
   }
 }
 
@@ -465,9 +467,9 @@ template <class... Annotations, class Callable>
 auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
                Callable&& callable) {
   static_assert(
-      Impl::may_be_kept_v<Callable>,
+      Impl::may_be_deferred_v<Callable>,
       "Trellis: the task keeps its callable, and this one can be neither moved nor copied");
-  if constexpr (!Impl::may_be_kept_v<Callable>) {
+  if constexpr (!Impl::may_be_deferred_v<Callable>) {
     return Impl::Refused();
   } else {
     using Forms = Impl::CallForms<void, Callable, Annotations...>;
@@ -491,9 +493,9 @@ auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& p
   using Space = std::conditional_t<std::is_void_v<Target>, Kokkos::DefaultExecutionSpace,
                                    typename Impl::RunOn<Target>::body_space>;
   static_assert(
-      Impl::may_be_kept_v<Callable>,
+      Impl::may_be_deferred_v<Callable>,
       "Trellis: the task keeps its callable, and this one can be neither moved nor copied");
-  if constexpr (!Impl::may_be_kept_v<Callable>) {
+  if constexpr (!Impl::may_be_deferred_v<Callable>) {
     return Impl::Refused();
   } else {
     using Forms = Impl::CallForms<Space, Callable, Annotations...>;

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_LATECOPY_HPP
 #define TRELLIS_LATECOPY_HPP
 
-#include <Trellis_LateView.hpp>
+#include <annotations/Trellis_LateView.hpp>
 #include <patterns/Trellis_DeepCopy.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -92,7 +92,7 @@ Future<void> submit_late_copy(Label&& label, ResourcePolicy<Once, A...> const& p
   auto const submit_as = [&]<class Space, class From>(std::type_identity<Space>, From from,
                                                       auto late, auto const&... annotations) {
     using Body = LateCopyBody<Space, D, From, typename To::Late, decltype(late)>;
-    return FutureDoor::make(submit<Space>(
+    return FutureInternals::make(submit<Space>(
         std::move(label), policy,
         Body{{To::now(destination), std::move(from)}, To::late(destination), std::move(late)},
         annotations...));
@@ -113,12 +113,12 @@ Future<void> submit_late_copy(Label&& label, ResourcePolicy<Once, A...> const& p
           using Value = typename D::non_const_value_type;
           if constexpr (IsFuture<Source>::value) {
             using Later = typename LaterOf<Value, Source>::type;
-            Later const value{FutureDoor::result(source)};
+            Later const value{FutureInternals::result(source)};
             if (space_adapter<Space>().device() == nullptr)
               return submit_as(std::type_identity<Space>(), value, NotLate(), accesses...,
                                after(source));
             // The reason is that of a View, see fill_view.
-            Future<void> const awaited = FutureDoor::make(
+            Future<void> const awaited = FutureInternals::make(
                 submit<void>(Label(label), ResourcePolicy(policy.target(), after(source)),
                              AwaitBody<Later>{value}));
             return submit_as(std::type_identity<Space>(), value, NotLate(), accesses...,

@@ -3,12 +3,12 @@
 #define TRELLIS_PARALLELFOR_HPP
 
 #include <Trellis_Future.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_BoundFunctor.hpp>
-#include <impl/Trellis_DirectLoop.hpp>
-#include <impl/Trellis_LaunchPolicy.hpp>
-#include <impl/Trellis_RebindPolicy.hpp>
-#include <impl/Trellis_Submit.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/impl/Trellis_BoundFunctor.hpp>
+#include <annotations/impl/Trellis_DirectLoop.hpp>
+#include <annotations/impl/Trellis_LaunchPolicy.hpp>
+#include <annotations/impl/Trellis_RebindPolicy.hpp>
+#include <annotations/impl/Trellis_Submit.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -71,7 +71,7 @@ Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> cons
       auto const make = [&] {
         return Impl::ForBody<Traits, decltype(prepared())>{prepared(), Traits::keep(policy.base())};
       };
-      return Impl::FutureDoor::make(Impl::submit_made<typename Traits::execution_space>(
+      return Impl::FutureInternals::make(Impl::submit_made<typename Traits::execution_space>(
           std::move(label), policy, make, nullptr));
     }
   }

@@ -2,11 +2,11 @@
 #ifndef TRELLIS_PARALLELREDUCE_HPP
 #define TRELLIS_PARALLELREDUCE_HPP
 
-#include <Trellis_KokkosInternals.hpp>
+#include <common/Trellis_KokkosInternals.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
-#include <impl/Trellis_LastArgument.hpp>
-#include <impl/Trellis_LateResult.hpp>
-#include <impl/Trellis_SlotReduction.hpp>
+#include <annotations/impl/Trellis_LastArgument.hpp>
+#include <annotations/impl/Trellis_LateResult.hpp>
+#include <annotations/impl/Trellis_SlotReduction.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -568,14 +568,14 @@ auto submit_reduction(Label&& label, Policy const& policy, Functor&& functor, Fi
         std::tuple_cat(result_access(first), result_access(rest)...));
   };
   if constexpr (std::is_void_v<Value>) {
-    return FutureDoor::make(
+    return FutureInternals::make(
         submit([&] { return Body{prepared(), Traits::keep(policy.base()), stored()}; }));
   } else {
     auto result = ResultPtr<Value>::make();
     TaskHandle const handle = submit([&] {
       return Body{prepared(), Traits::keep(policy.base()), stored(), std::move(result[0])};
     });
-    return FutureDoor::make(handle, std::move(result[1]));
+    return FutureInternals::make(handle, std::move(result[1]));
   }
 }
 

@@ -3,9 +3,9 @@
 #define TRELLIS_PARALLELSCAN_HPP
 
 #include <patterns/Trellis_ParallelFor.hpp>
-#include <Trellis_ResultSlot.hpp>
-#include <impl/Trellis_LastArgument.hpp>
-#include <impl/Trellis_LateResult.hpp>
+#include <common/Trellis_ResultSlot.hpp>
+#include <annotations/impl/Trellis_LastArgument.hpp>
+#include <annotations/impl/Trellis_LateResult.hpp>
 
 #include <memory>
 #include <tuple>
@@ -153,7 +153,7 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
       };
       Impl::TaskHandle const handle = Impl::submit_made<typename Traits::execution_space>(
           std::move(label), policy, make, nullptr);
-      return Impl::FutureDoor::make(handle, std::move(result[1]));
+      return Impl::FutureInternals::make(handle, std::move(result[1]));
     }
   }
 }
@@ -192,7 +192,7 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
         return Impl::ScanIntoView<Traits, decltype(prepared()), Stored>{
             prepared(), Traits::keep(policy.base()), {Impl::StoredResult<Total>::of(total)}};
       };
-      return Impl::FutureDoor::make(Impl::submit_made<typename Traits::execution_space>(
+      return Impl::FutureInternals::make(Impl::submit_made<typename Traits::execution_space>(
           std::move(label), policy, make, nullptr, write(total)));
     }
   }

@@ -3,8 +3,8 @@
 #define TRELLIS_SORT_HPP
 
 #include <Trellis_Future.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_Submit.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/impl/Trellis_Submit.hpp>
 
 #include <Kokkos_Core.hpp>
 #include <Kokkos_Sort.hpp>
@@ -61,7 +61,7 @@ Future<void> submit_sort(Label&& label, ResourcePolicy<Base, Annotations...> con
   using Body = SortBody<Space, Keys, Values, Compare...>;
   auto const make = [&] { return Body{keys, values, std::tuple<Compare...>(compare...)}; };
   auto const submit = [&](auto const& given, auto const&... accesses) {
-    return FutureDoor::make(
+    return FutureInternals::make(
         submit_made<Space>(std::move(label), given, make, nullptr, accesses...));
   };
   auto const submit_to = [&](auto const& given) {

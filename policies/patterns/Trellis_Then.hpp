@@ -2,11 +2,11 @@
 #ifndef TRELLIS_THEN_HPP
 #define TRELLIS_THEN_HPP
 
-#include <Trellis_Annotations.hpp>
+#include <annotations/Trellis_Annotations.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_Future.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_KnownValue.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/impl/Trellis_KnownValue.hpp>
 #include <patterns/Trellis_HostTask.hpp>
 #include <patterns/Trellis_WhenAll.hpp>
 
@@ -25,7 +25,7 @@ namespace Impl {
 
 template <class T>
 Target beside(Future<T> const& future) {
-  return Target(FutureDoor::handle(future));
+  return Target(FutureInternals::handle(future));
 }
 
 /// The check of a `then`. Each `then` names it, so that few lines come before its sentence.
@@ -142,8 +142,8 @@ Future<std::vector<ValueTypeOf<R>>> join_values(Label&& label, Target const* tar
   std::enable_if_t<!std::is_void_v<R>, AfterAll> before;
   JoinRange<T> join;
   for (auto const& future : futures) {
-    before.tasks.push_back(FutureDoor::handle(future));
-    join.futures.push_back(FutureDoor::result(future));
+    before.tasks.push_back(FutureInternals::handle(future));
+    join.futures.push_back(FutureInternals::result(future));
   }
   if (target == nullptr && before.tasks.empty())
     throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() +

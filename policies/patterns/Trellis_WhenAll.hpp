@@ -2,10 +2,10 @@
 #ifndef TRELLIS_WHENALL_HPP
 #define TRELLIS_WHENALL_HPP
 
-#include <Trellis_Annotations.hpp>
+#include <annotations/Trellis_Annotations.hpp>
 #include <Trellis_Future.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_Submit.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/impl/Trellis_Submit.hpp>
 
 #include <new>
 #include <source_location>
@@ -27,7 +27,7 @@ struct JoinBody {
 Future<void> join(Label&& label, AfterAll const& before);
 template <class Target, class Before>
 Future<void> join(Label&& label, Target&& target, Before&& before) {
-  return FutureDoor::make(submit<void>(
+  return FutureInternals::make(submit<void>(
       std::move(label), ResourcePolicy(target, std::forward<Before>(before)), JoinBody{}));
 }
 
@@ -35,7 +35,7 @@ Future<void> join(Label&& label, Target&& target, Before&& before) {
 struct SitedFuture {
   template <class T>
   SitedFuture(Future<T> const& future, std::source_location at = std::source_location::current())
-      : task(FutureDoor::handle(future)), site(at) {}
+      : task(FutureInternals::handle(future)), site(at) {}
   TaskHandle task;
   std::source_location site;
 };
@@ -51,9 +51,9 @@ Future<void> when_all(Label label, R&& futures) {
 }
 template <class First, class... T>
 Future<void> when_all(Label label, Future<First> const& first, Future<T> const&... rest) {
-  return Impl::join(
-      std::move(label),
-      Impl::AfterAll{{}, {Impl::FutureDoor::handle(first), Impl::FutureDoor::handle(rest)...}});
+  return Impl::join(std::move(label), Impl::AfterAll{{},
+                                                     {Impl::FutureInternals::handle(first),
+                                                      Impl::FutureInternals::handle(rest)...}});
 }
 /// Joins with the label "when_all".
 template <Impl::FutureRange R>
@@ -63,7 +63,7 @@ Future<void> when_all(R&& futures, std::source_location site = std::source_locat
 template <class... T>
 Future<void> when_all(Impl::SitedFuture first, Future<T> const&... rest) {
   return Impl::join(Label(std::string("when_all"), first.site),
-                    Impl::AfterAll{{}, {first.task, Impl::FutureDoor::handle(rest)...}});
+                    Impl::AfterAll{{}, {first.task, Impl::FutureInternals::handle(rest)...}});
 }
 
 /// Joins with a given target: a TaskGraph, or the TaskScope of a running task, whose part the new

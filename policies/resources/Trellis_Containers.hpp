@@ -2,9 +2,9 @@
 #ifndef TRELLIS_CONTAINERS_HPP
 #define TRELLIS_CONTAINERS_HPP
 
-#include <Trellis_Annotations.hpp>
-#include <Trellis_KokkosInternals.hpp>
-#include <Trellis_Resource.hpp>
+#include <annotations/Trellis_Annotations.hpp>
+#include <common/Trellis_KokkosInternals.hpp>
+#include <annotations/Trellis_Resource.hpp>
 
 #include <Kokkos_Core.hpp>
 

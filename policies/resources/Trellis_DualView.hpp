@@ -2,13 +2,13 @@
 #ifndef TRELLIS_DUALVIEW_HPP
 #define TRELLIS_DUALVIEW_HPP
 
-#include <Trellis_Annotations.hpp>
+#include <annotations/Trellis_Annotations.hpp>
 #include <Trellis_Error.hpp>
-#include <Trellis_KokkosInternals.hpp>
-#include <Trellis_Resource.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <Trellis_RunOn.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <common/Trellis_KokkosInternals.hpp>
+#include <annotations/Trellis_Resource.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <common/Trellis_RunOn.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 #include <patterns/Trellis_DeepCopy.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -94,7 +94,7 @@ struct ResourceTraits<Dual> {
   {
     constexpr bool on_device = Impl::is_device_side<Dual, Space>;
     if (Impl::mode_of(how) == Mode::none) return;
-    if (target.graph() != nullptr && Impl::GraphDoor::is_recording(*target.graph()))
+    if (target.graph() != nullptr && Impl::GraphInternals::is_recording(*target.graph()))
       throw Error(Error::Kind::bad_input,
                   "Trellis: a plan is being recorded with the DualView \"" +
                       dual.view_device().label() +

@@ -2,8 +2,8 @@
 #ifndef TRELLIS_HOSTRANGE_HPP
 #define TRELLIS_HOSTRANGE_HPP
 
-#include <Trellis_Annotations.hpp>
-#include <Trellis_Resource.hpp>
+#include <annotations/Trellis_Annotations.hpp>
+#include <annotations/Trellis_Resource.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -4,10 +4,10 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_Future.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 #include <patterns/Trellis_Then.hpp>
-#include <recorded/Trellis_PlanNode.hpp>
-#include <recorded/Trellis_PlanRecording.hpp>
+#include <task/Trellis_PlanNode.hpp>
+#include <task/Trellis_PlanRecording.hpp>
 
 #if __has_include(<stdexec/execution.hpp>)
 #include <stdexec/execution.hpp>
@@ -61,13 +61,13 @@ class FutureOperation {
   void start() noexcept {
     // While a plan is recorded, its tasks count as done.
     bool const is_in_plan = PlanRecording::top != nullptr &&
-                            (FutureDoor::handle(m_future).id & PlanNode::recorded) != 0;
+                            (FutureInternals::handle(m_future).id & PlanNode::recorded) != 0;
     if (!m_future.valid() || (!is_in_plan && m_future.is_done())) return complete();
     Future<T> const future = m_future;  // this may be gone as soon as the task is submitted
     try {
       Future<void> const completed = future.then("as_sender", SenderCompletion(*this));
       // In a serial graph only a waiting thread runs tasks.
-      if (GraphDoor::is_serial(FutureDoor::handle(future))) completed.wait();
+      if (GraphInternals::is_serial(FutureInternals::handle(future))) completed.wait();
     } catch (...) {  // whatever was thrown, the completion has been destroyed
     }
   }

@@ -3,7 +3,7 @@
 #define TRELLIS_PERWORKER_HPP
 
 #include <Trellis_Token.hpp>
-#include <impl/Trellis_SharedState.hpp>
+#include <annotations/impl/Trellis_SharedState.hpp>
 #include <threads/Trellis_ThreadSlot.hpp>
 
 #include <Kokkos_Core.hpp>

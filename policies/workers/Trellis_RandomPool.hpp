@@ -4,7 +4,7 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_Spaces.hpp>
-#include <impl/Trellis_SharedState.hpp>
+#include <annotations/impl/Trellis_SharedState.hpp>
 #include <workers/Trellis_PerWorker.hpp>
 
 #include <Kokkos_Core.hpp>

@@ -2,9 +2,9 @@
 #ifndef TRELLIS_SCATTERVIEW_HPP
 #define TRELLIS_SCATTERVIEW_HPP
 
-#include <Trellis_Annotations.hpp>
+#include <annotations/Trellis_Annotations.hpp>
 #include <Trellis_Error.hpp>
-#include <Trellis_ResourcePolicy.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <workers/Trellis_PerWorker.hpp>

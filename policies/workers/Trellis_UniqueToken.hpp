@@ -5,7 +5,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskGraph.hpp>
-#include <impl/Trellis_SharedState.hpp>
+#include <annotations/impl/Trellis_SharedState.hpp>
 #include <threads/Trellis_ThreadSlot.hpp>
 
 #include <Kokkos_Core.hpp>

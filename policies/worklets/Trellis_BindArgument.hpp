@@ -2,10 +2,10 @@
 #ifndef TRELLIS_BINDARGUMENT_HPP
 #define TRELLIS_BINDARGUMENT_HPP
 
-#include <Trellis_Annotations.hpp>
+#include <annotations/Trellis_Annotations.hpp>
 #include <Trellis_Future.hpp>
 #include <Trellis_Label.hpp>
-#include <Trellis_LateView.hpp>
+#include <annotations/Trellis_LateView.hpp>
 #include <worklets/Trellis_CellSets.hpp>
 #include <worklets/Trellis_ExecArguments.hpp>
 #include <worklets/Trellis_Signature.hpp>

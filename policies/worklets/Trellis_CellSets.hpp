@@ -2,9 +2,9 @@
 #ifndef TRELLIS_CELLSETS_HPP
 #define TRELLIS_CELLSETS_HPP
 
-#include <Trellis_Annotations.hpp>
+#include <annotations/Trellis_Annotations.hpp>
 #include <Trellis_Error.hpp>
-#include <Trellis_LateView.hpp>
+#include <annotations/Trellis_LateView.hpp>
 #include <Trellis_Token.hpp>
 #include <worklets/Trellis_CellShape.hpp>
 #include <worklets/Trellis_WorkItem.hpp>

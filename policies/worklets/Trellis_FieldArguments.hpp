@@ -84,7 +84,7 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, Field<T, L>> {
   template <int rank>
   static auto late_length(F const& field, worklets::Over<D, rank>) {
     return worklets::Impl::FieldItems{
-        Impl::FieldDoor::state(field),
+        Impl::FieldInternals::state(field),
         worklets::Impl::item_extents<static_cast<int>(F::rank), rank>};
   }
   /// Gives a field without extents those of the other arguments.
@@ -95,7 +95,7 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, Field<T, L>> {
   {
     auto* const model = dynamic_cast<FieldGraph*>(target.collector());
     if (model == nullptr) return;
-    model->impl().follow(Impl::FieldDoor::state(field),
+    model->impl().follow(Impl::FieldInternals::state(field),
                          [find = std::move(find)]() -> std::optional<Impl::FieldShape> {
                            auto const extents = find();
                            return extents.has_value() ? worklets::Impl::shape_for<F, rank>(*extents)

@@ -3,8 +3,8 @@
 #define TRELLIS_INTERPOLATECELLS_HPP
 
 #include <Trellis_Future.hpp>
-#include <Trellis_LateView.hpp>
-#include <Trellis_ResourcePolicy.hpp>
+#include <annotations/Trellis_LateView.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
 #include <worklets/Trellis_Generate.hpp>
 #include <worklets/Trellis_InterpolatedPoint.hpp>
 #include <worklets/impl/Trellis_Generation.hpp>

@@ -2,8 +2,8 @@
 #ifndef TRELLIS_INVOKE_HPP
 #define TRELLIS_INVOKE_HPP
 
-#include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_WrongCalls.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/impl/Trellis_WrongCalls.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <worklets/Trellis_BindArgument.hpp>
 #include <worklets/Trellis_BindExecution.hpp>

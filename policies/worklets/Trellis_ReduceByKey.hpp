@@ -3,8 +3,8 @@
 #define TRELLIS_REDUCEBYKEY_HPP
 
 #include <Trellis_Future.hpp>
-#include <Trellis_LateView.hpp>
-#include <Trellis_ResourcePolicy.hpp>
+#include <annotations/Trellis_LateView.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
 #include <patterns/Trellis_HostTask.hpp>
 #include <worklets/Trellis_Invoke.hpp>
 #include <worklets/Trellis_Worklet.hpp>

@@ -3,7 +3,7 @@
 #define TRELLIS_SIGNATURE_HPP
 
 #include <Trellis_Access.hpp>
-#include <impl/Trellis_BoundFunctor.hpp>
+#include <annotations/impl/Trellis_BoundFunctor.hpp>
 
 #include <cstddef>
 #include <type_traits>

@@ -3,8 +3,8 @@
 
 #ifdef KOKKOS_ENABLE_CUDA
 
-#include <Trellis_KokkosInternals.hpp>
-#include <Trellis_StreamAdapter.hpp>
+#include <common/Trellis_KokkosInternals.hpp>
+#include <common/Trellis_StreamAdapter.hpp>
 
 #include <cuda_runtime_api.h>
 

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_SPACECUDA_HPP
 #define TRELLIS_SPACECUDA_HPP
 
-#include <Trellis_AdapterOf.hpp>
+#include <common/Trellis_AdapterOf.hpp>
 #include <Trellis_DeviceAdapter.hpp>
 
 #include <Kokkos_Core.hpp>

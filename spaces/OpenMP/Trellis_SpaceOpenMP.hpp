@@ -2,9 +2,9 @@
 #ifndef TRELLIS_SPACEOPENMP_HPP
 #define TRELLIS_SPACEOPENMP_HPP
 
-#include <Trellis_HostLoop.hpp>
-#include <Trellis_HostSpaceAdapter.hpp>
-#include <Trellis_KokkosInternals.hpp>
+#include <common/Trellis_HostLoop.hpp>
+#include <common/Trellis_HostSpaceAdapter.hpp>
+#include <common/Trellis_KokkosInternals.hpp>
 
 #include <Kokkos_Core.hpp>
 

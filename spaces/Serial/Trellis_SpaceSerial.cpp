@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Serial/Trellis_SpaceSerial.hpp>
-#include <Trellis_RunHostLoop.hpp>
+#include <common/Trellis_RunHostLoop.hpp>
 
 #ifdef KOKKOS_ENABLE_SERIAL
 

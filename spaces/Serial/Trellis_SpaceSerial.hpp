@@ -2,8 +2,8 @@
 #ifndef TRELLIS_SPACESERIAL_HPP
 #define TRELLIS_SPACESERIAL_HPP
 
-#include <Trellis_HostLoop.hpp>
-#include <Trellis_HostSpaceAdapter.hpp>
+#include <common/Trellis_HostLoop.hpp>
+#include <common/Trellis_HostSpaceAdapter.hpp>
 
 #include <Kokkos_Core.hpp>
 

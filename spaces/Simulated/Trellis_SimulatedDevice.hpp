@@ -5,7 +5,7 @@
 #include <Simulated/Trellis_SimulatedClock.hpp>
 #include <Simulated/Trellis_SimulatedLog.hpp>
 #include <Trellis_DeviceAdapter.hpp>
-#include <task/Trellis_OneForAll.hpp>
+#include <base/Trellis_OneForAll.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <Trellis_FinalizeHook.hpp>
+#include <common/Trellis_FinalizeHook.hpp>
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis_Spaces.hpp>
 
 #define TRELLIS_IMPL_MAKES_MEMORY_SPACES
-#include <Trellis_KokkosInternals.hpp>
+#include <common/Trellis_KokkosInternals.hpp>
 #undef TRELLIS_IMPL_MAKES_MEMORY_SPACES
 
 #include <cstring>

@@ -3,10 +3,10 @@
 #define TRELLIS_SPACESIMULATED_HPP
 
 #include <Simulated/Trellis_SimulatedDevice.hpp>
-#include <Trellis_AdapterOf.hpp>
-#include <Trellis_BodyTraits.hpp>
-#include <Trellis_KokkosInternals.hpp>
-#include <Trellis_RunOn.hpp>
+#include <common/Trellis_AdapterOf.hpp>
+#include <common/Trellis_BodyTraits.hpp>
+#include <common/Trellis_KokkosInternals.hpp>
+#include <common/Trellis_RunOn.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <Trellis_FinalizeHook.hpp>
-#include <Trellis_KernelName.hpp>
+#include <common/Trellis_FinalizeHook.hpp>
+#include <common/Trellis_KernelName.hpp>
 #include <Trellis_Spaces.hpp>
 #include <graph/Trellis_Runtime.hpp>
 

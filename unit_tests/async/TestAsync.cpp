@@ -244,16 +244,16 @@ TEST_F(Async, TheSubmittingThreadLaunchesWhatTheDeviceKeepsInOrder) {
 class CountingPolicy : public SchedulingPolicy {
  public:
   std::string_view name() const override { return "counting"; }
-  void start(int seats) override { m_fifo->start(seats); }
-  void push(ReadyTask task, int seat) override {
+  void start(int slots) override { m_fifo->start(slots); }
+  void push(ReadyTask task, int slot) override {
     note(task);
-    m_fifo->push(task, seat);
+    m_fifo->push(task, slot);
   }
-  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
     for (ReadyTask const task : ready) note(task);
-    return m_fifo->finished(ready, seat);
+    return m_fifo->finished(ready, slot);
   }
-  ReadyTask pop(int seat) override { return m_fifo->pop(seat); }
+  ReadyTask pop(int slot) override { return m_fifo->pop(slot); }
   bool empty() const override { return m_fifo->empty(); }
   std::atomic<int> of_the_device{0};
 

@@ -3,7 +3,7 @@
 // in an unlucky order.
 #include "AsyncTest.hpp"
 
-#include <threads/Trellis_SpinLock.hpp>
+#include <base/Trellis_SpinLock.hpp>
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 #include "AsyncTest.hpp"
 
 #include <Trellis_Progress.hpp>
-#include <threads/Trellis_RecursiveLock.hpp>
+#include <base/Trellis_RecursiveLock.hpp>
 
 #include <gmock/gmock.h>
 
@@ -135,7 +135,7 @@ TEST_F(LaunchQueue, WhatIsOfferedIsLaunchedThoughTheThreadIsInAFunctionOfTheUser
 
 TEST_F(LaunchQueue, WhatIsOfferedIsLaunchedThoughTheThreadIsInADestructor) {
   for (int round = 0; round < 30; ++round) {
-    Gate launched_last, goes_on;
+    Gate launched_last, continues;
     std::atomic<bool> in_time{false};
     {
       TaskGraph graph(with_workers(1 + round % 3));
@@ -146,9 +146,9 @@ TEST_F(LaunchQueue, WhatIsOfferedIsLaunchedThoughTheThreadIsInADestructor) {
         ~Blocks() { in_time = gate.pass(5s); }
       };
       auto blocks = std::make_shared<Blocks>(launched_last, in_time);
-      kernel(graph, "blocks at its end", {writes(x)}, [blocks, &goes_on] { goes_on.pass(); });
+      kernel(graph, "blocks at its end", {writes(x)}, [blocks, &continues] { continues.pass(); });
       blocks.reset();  // not the last one, for it is not over
-      goes_on.open();
+      continues.open();
       for (int k = 0; k < 300; ++k) kernel(graph, "update", {updates(y)}, [&] { ++y[0]; });
       kernel(graph, "last", {updates(y)}, [&] { ++y[0]; }, [&] { launched_last.open(); });
       graph.wait();

@@ -232,7 +232,7 @@ TEST_F(LaunchesBesideCode, ALongTaskOfTheHostKeepsNoLaunch) {
 TEST_F(LaunchesBesideCode, ATaskOnAStreamOfTheUsersIsLaunchedThoughADestructorWaits) {
   for (int round = 0; round < (sanitized ? 30 : 150); ++round) {
     Gate end;
-    std::atomic<bool> in{false}, goes_on{false}, launched{false};
+    std::atomic<bool> in{false}, continues{false}, launched{false};
     std::atomic<int> value{0}, seen{0};
     FakeDevice::Stream mine;
     Gate still_busy;
@@ -242,14 +242,14 @@ TEST_F(LaunchesBesideCode, ATaskOnAStreamOfTheUsersIsLaunchedThoughADestructorWa
       Future<void> const first = kernel(graph, "first", {}, [&] { still_busy.pass(); });
       ends_with(graph, end, [&] {
         in = true;
-        while (!goes_on) std::this_thread::yield();
+        while (!continues) std::this_thread::yield();
         first.wait();
       });
       std::this_thread::sleep_for(1ms);
       end.open();
       while (!in) std::this_thread::yield();
       kernel(graph, "before", {updates(x)}, [&] { value = 1; });
-      goes_on = true;
+      continues = true;
       std::this_thread::sleep_for(std::chrono::nanoseconds(200 * round));
       kernel(
           graph, "mine", {updates(x)}, [&] { value = 2 * value; }, [&] { launched = true; },

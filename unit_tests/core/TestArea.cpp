@@ -3,7 +3,7 @@
 #include "RandomNumbers.hpp"
 
 #include <Trellis_Area.hpp>
-#include <access/Trellis_ViewShape.hpp>
+#include <task/Trellis_ViewShape.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 // tasks. On a device nobody waits for them but get().
 #include "SpaceTest.hpp"
 
-#include <Trellis_ResultSlot.hpp>
-#include <impl/Trellis_SlotReduction.hpp>
+#include <common/Trellis_ResultSlot.hpp>
+#include <annotations/impl/Trellis_SlotReduction.hpp>
 
 #include <cstddef>
 #include <limits>

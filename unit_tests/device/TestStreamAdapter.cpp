@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <Trellis_StreamAdapter.hpp>
+#include <common/Trellis_StreamAdapter.hpp>
 
 #include <gmock/gmock.h>
 

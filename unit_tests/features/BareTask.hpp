@@ -8,10 +8,10 @@
 #include <Trellis_Tag.hpp>
 #include <Trellis_Access.hpp>
 #include <Trellis_TaskGraph.hpp>
-#include <fusion/Trellis_FusionOps.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
-#include <numbers/Trellis_NumberClaim.hpp>
-#include <numbers/Trellis_NumberedTasks.hpp>
+#include <impl/Trellis_FusionOps.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
+#include <task/Trellis_NumberClaim.hpp>
+#include <task/Trellis_NumberedTasks.hpp>
 
 #include <algorithm>
 #include <array>
@@ -123,7 +123,7 @@ Properties tagged(T value) {
 }
 template <class... T>
 std::vector<Impl::TaskHandle> handles(Future<T> const&... futures) {
-  return {Impl::FutureDoor::handle(futures)...};
+  return {Impl::FutureInternals::handle(futures)...};
 }
 
 template <class F, class Value>
@@ -156,7 +156,7 @@ struct Body {
     Impl::TaskOps made{"host_task", &run, &destroy, &fail};
     made.finish = &finish;
     made.launches_only = requires { F::launches_only; };
-    made.may_be_kept = requires { F::may_be_kept; };
+    made.may_be_deferred = requires { F::may_be_deferred; };
     return made;
   }
   static constexpr Impl::TaskOps ops = make_ops();
@@ -233,9 +233,9 @@ auto submit_with(Submit submit, Impl::TaskHandle const& graph, Label label,
   if (properties.number.valid()) spec.number = &claim;
   Impl::TaskHandle const handle = submit(std::move(spec));
   if constexpr (std::is_void_v<Value>)
-    return Impl::FutureDoor::make(handle);
+    return Impl::FutureInternals::make(handle);
   else
-    return Impl::FutureDoor::make(handle, std::move(result[1]));
+    return Impl::FutureInternals::make(handle, std::move(result[1]));
 }
 
 /// To a graph.
@@ -243,20 +243,22 @@ template <class F>
 auto task(TaskGraph& graph, Label label, std::vector<Touch> const& touches, F f,
           Properties const& properties = {}) {
   return submit_with(
-      [&](Impl::TaskSpec&& spec) { return Impl::GraphDoor::submit(graph, std::move(spec)); },
-      Impl::GraphDoor::handle(graph), std::move(label), touches, std::move(f), properties);
+      [&](Impl::TaskSpec&& spec) { return Impl::GraphInternals::submit(graph, std::move(spec)); },
+      Impl::GraphInternals::handle(graph), std::move(label), touches, std::move(f), properties);
 }
 
 /// The task whose body calls this.
 inline Impl::TaskHandle self() {
-  return Impl::GraphDoor::running();
+  return Impl::GraphInternals::running();
 }
 /// A part of the task whose body calls this.
 template <class F>
 auto part_of(Impl::TaskHandle const& owner, Label label, std::vector<Touch> const& touches, F f,
              Properties const& properties = {}) {
   return submit_with(
-      [&](Impl::TaskSpec&& spec) { return Impl::GraphDoor::submit_part(owner, std::move(spec)); },
+      [&](Impl::TaskSpec&& spec) {
+        return Impl::GraphInternals::submit_part(owner, std::move(spec));
+      },
       owner, std::move(label), touches, std::move(f), properties);
 }
 template <class F>
@@ -264,21 +266,21 @@ auto part(Label label, std::vector<Touch> const& touches, F f, Properties const&
   return part_of(self(), std::move(label), touches, std::move(f), properties);
 }
 inline void wait_for_parts() {
-  Impl::GraphDoor::wait_for_parts(self());
+  Impl::GraphInternals::wait_for_parts(self());
 }
 inline void demote(std::vector<Touch> const& to) {
-  Impl::GraphDoor::demote(self(), requests_of(to));
+  Impl::GraphInternals::demote(self(), requests_of(to));
 }
 inline void release(Place const& place) {
-  Impl::GraphDoor::release(self(), requests_of({nothing(place)}));
+  Impl::GraphInternals::release(self(), requests_of({nothing(place)}));
 }
 inline void make_local(Place const& place) {
-  Impl::GraphDoor::add_local(self(), requests_of({writes(place)}).front());
+  Impl::GraphInternals::add_local(self(), requests_of({writes(place)}).front());
 }
 template <class Split>
 bool refine(Future<void> const& future, Split split) {
-  return Impl::GraphDoor::refine(Impl::FutureDoor::handle(future),
-                                 [&](Impl::TaskHandle const& owner) { split(owner); });
+  return Impl::GraphInternals::refine(Impl::FutureInternals::handle(future),
+                                      [&](Impl::TaskHandle const& owner) { split(owner); });
 }
 
 /// Waits without running tasks, as the caller may be what one of them waits for.

@@ -23,12 +23,12 @@ Future<void> late(TaskGraph& graph, Label label, std::vector<Touch> const& touch
                   Properties const& properties = {}) {
   return task(
       graph, std::move(label), touches,
-      [f = std::move(f)]() mutable { f(Impl::CompletionDoor::open(self())); }, properties);
+      [f = std::move(f)]() mutable { f(Impl::CompletionInternals::open(self())); }, properties);
 }
 template <class F>
 Future<void> late_part(Label label, std::vector<Touch> const& touches, F f) {
   return part(std::move(label), touches,
-              [f = std::move(f)]() mutable { f(Impl::CompletionDoor::open(self())); });
+              [f = std::move(f)]() mutable { f(Impl::CompletionInternals::open(self())); });
 }
 
 /// Completions that wait for somebody to say something.

@@ -16,17 +16,18 @@ namespace trellis::Bare {
 
 template <class T>
 bool demote_other(TaskGraph& graph, Future<T> const& future, std::vector<Touch> const& to) {
-  return Impl::GraphDoor::demote_other(graph, Impl::FutureDoor::handle(future), requests_of(to));
+  return Impl::GraphInternals::demote_other(graph, Impl::FutureInternals::handle(future),
+                                            requests_of(to));
 }
 template <class T>
 bool release_other(TaskGraph& graph, Future<T> const& future, std::vector<Place> const& what) {
   std::vector<Touch> touches;
   for (Place const& place : what) touches.push_back(nothing(place));
-  return Impl::GraphDoor::release_other(graph, Impl::FutureDoor::handle(future),
-                                        requests_of(touches));
+  return Impl::GraphInternals::release_other(graph, Impl::FutureInternals::handle(future),
+                                             requests_of(touches));
 }
 inline void shrink_to_parts() {
-  Impl::GraphDoor::shrink_to_parts(self());
+  Impl::GraphInternals::shrink_to_parts(self());
 }
 
 /// Calls a function for each task that is submitted.

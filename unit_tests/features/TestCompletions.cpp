@@ -183,8 +183,8 @@ TEST_F(Completions, MayBeSeveralOfOneTask) {
     Slots slots;
     TaskGraph graph(options);
     auto const both = task(graph, "both", {}, [&] {
-      slots.put(Impl::CompletionDoor::open(self()));
-      slots.put(Impl::CompletionDoor::open(self()));
+      slots.put(Impl::CompletionInternals::open(self()));
+      slots.put(Impl::CompletionInternals::open(self()));
     });
     slots.take().done();
     EXPECT_FALSE(both.is_done());
@@ -352,14 +352,14 @@ TEST_F(Completions, AreForShrinkingTasksAnError) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   late(graph, "shrinks", {writes(x)}, [](Completion<> completion) {
-    EXPECT_THAT(message_of([] { Impl::GraphDoor::shrink_to_parts(self()); }),
+    EXPECT_THAT(message_of([] { Impl::GraphInternals::shrink_to_parts(self()); }),
                 HasSubstr("shrink_to_parts() in a task with a Completion"));
     completion.done();
   });
   task(graph, "shrinks first", {writes(x)}, [] {
     part("part", {}, [] {});
-    Impl::GraphDoor::shrink_to_parts(self());
-    EXPECT_THAT(message_of([] { (void)Impl::CompletionDoor::open(self()); }),
+    Impl::GraphInternals::shrink_to_parts(self());
+    EXPECT_THAT(message_of([] { (void)Impl::CompletionInternals::open(self()); }),
                 HasSubstr("shrink_to_parts() in a task with a Completion"));
   });
   graph.wait();

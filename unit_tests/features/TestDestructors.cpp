@@ -41,7 +41,7 @@ class AtEnd {
 /// Of a body that is destroyed when its task has been over for a while, as those of kernels are.
 struct Kept {
   AtEnd end;
-  static constexpr bool may_be_kept = true;
+  static constexpr bool may_be_deferred = true;
   void operator()() const {}
 };
 /// Of one that is destroyed before its task is complete.
@@ -152,7 +152,7 @@ TYPED_TEST(OfFunctors, OfAPlanMaySubmitAndWait) {
     Block x("x"), y("y");
     std::atomic<int> ran{0};
     for (int k = 0; k < 20; ++k) {
-      Plan const plan = Impl::GraphDoor::record(graph, Label(std::string("plan")), [&] {
+      Plan const plan = Impl::GraphInternals::record(graph, Label(std::string("plan")), [&] {
         task(graph, "recorded", {updates(x)}, TypeParam{AtEnd([&] {
                task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }).wait();
              })});
@@ -208,7 +208,7 @@ TEST_F(Destructors, OfASuccessorsFutureAreAnErrorAndNoHang) {
 struct KeptBody {
   std::function<void()> body;
   std::shared_ptr<AtEnd> end{};
-  static constexpr bool may_be_kept = true;
+  static constexpr bool may_be_deferred = true;
   void operator()() const { body(); }
 };
 
@@ -555,7 +555,7 @@ TEST_F(Copies, ThatUseTheGraphGetAnErrorAndNothingIsSubmitted) {
       Impl::TaskSpec spec(Label(std::string("copied")), Body<SubmitsWhenCopied, void>::ops,
                           sizeof(Body<SubmitsWhenCopied, void>),
                           alignof(Body<SubmitsWhenCopied, void>), copy);
-      Impl::GraphDoor::submit(graph, std::move(spec));
+      Impl::GraphInternals::submit(graph, std::move(spec));
     });
   };
   auto const refused = HasSubstr("uses the graph to which a task is just being submitted");

@@ -8,8 +8,8 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <task/Trellis_Failure.hpp>
-#include <kernel/Trellis_Region.hpp>
-#include <kernel/Trellis_TaskSlab.hpp>
+#include <scope/Trellis_Scope.hpp>
+#include <task/Trellis_TaskSlab.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -55,7 +55,7 @@ class Stage {
     made.id = m_tasks.size();
     if (owner != nullptr) {
       if (owner->inner == nullptr)
-        owner->inner = Impl::RegionPtr(new Impl::Region(m_slab, m_failures, false));
+        owner->inner = Impl::RegionPtr(new Impl::Scope(m_slab, m_failures, false));
       Impl::put_into(made, *owner->inner);
     }
     made.exclusive = true;

@@ -5,7 +5,7 @@
 #include <Trellis.hpp>
 #include <Trellis_Recorded.hpp>
 #include <Trellis_Scheduling.hpp>
-#include <kernel/Trellis_Task.hpp>
+#include <task/Trellis_Task.hpp>
 
 #include "Timing.hpp"
 
@@ -139,7 +139,7 @@ TEST_F(Figures, Figure3LoopExtension) {
 std::pair<int, int> held_of(std::vector<Future<void>> const& functors) {
   std::pair<int, int> held;
   for (Future<void> const& each : functors) {
-    Impl::TaskHandle const handle = Impl::FutureDoor::handle(each);
+    Impl::TaskHandle const handle = Impl::FutureInternals::handle(each);
     std::lock_guard const lock(handle.task->lock);
     if (handle.task->live_id.load() != handle.id) continue;  // over, or another one's cell by now
     ++held.first;

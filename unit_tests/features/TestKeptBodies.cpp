@@ -31,7 +31,7 @@ void grow(TaskGraph& graph, Ints const& x) {
                Grow{x});
 }
 
-SPACE_TEST(KeptBodies, AreGoneWhenWaitReturns) {
+SPACE_TEST(DeferredBodies, AreGoneWhenWaitReturns) {
   TaskGraph graph(with_workers(2));
   std::vector<Ints> lines;
   for (int k = 0; k != 20; ++k) lines.emplace_back("x", 4);
@@ -42,7 +42,7 @@ SPACE_TEST(KeptBodies, AreGoneWhenWaitReturns) {
   }
 }
 
-SPACE_TEST(KeptBodies, AreGoneWhenSeveralThreadsSubmitAndWait) {
+SPACE_TEST(DeferredBodies, AreGoneWhenSeveralThreadsSubmitAndWait) {
   TaskGraph graph(with_workers(2));
   auto const use = [&] {
     Ints const x("x", 4);
@@ -57,7 +57,7 @@ SPACE_TEST(KeptBodies, AreGoneWhenSeveralThreadsSubmitAndWait) {
   other.join();
 }
 
-SPACE_TEST(KeptBodies, AreFewWhileALongTaskRuns) {
+SPACE_TEST(DeferredBodies, AreFewWhileALongTaskRuns) {
   constexpr int count = 500;
   TaskGraph graph(with_workers(2));
   Gate gate;
@@ -81,7 +81,7 @@ SPACE_TEST(KeptBodies, AreFewWhileALongTaskRuns) {
   graph.wait();
 }
 
-SPACE_TEST(KeptBodies, OfTasksWithLargeAreasAreGoneWithTheirTasks) {
+SPACE_TEST(DeferredBodies, OfTasksWithLargeAreasAreGoneWithTheirTasks) {
   TaskGraph graph(with_workers(1));
   Ints const large("large", 1 << 16), small("small", 4);
   for (int k = 0; k != 20; ++k) {
@@ -94,7 +94,7 @@ SPACE_TEST(KeptBodies, OfTasksWithLargeAreasAreGoneWithTheirTasks) {
   }
 }
 
-SPACE_TEST(KeptBodies, OfFunctorsOnTheHeapAreFreed) {
+SPACE_TEST(DeferredBodies, OfFunctorsOnTheHeapAreFreed) {
   struct Large {
     Ints x;
     char ballast[2000];
@@ -110,7 +110,7 @@ SPACE_TEST(KeptBodies, OfFunctorsOnTheHeapAreFreed) {
   EXPECT_EQ(x(3), 200);
 }
 
-SPACE_TEST(KeptBodies, DoNotHideThatAPlansViewWasReallocated) {
+SPACE_TEST(DeferredBodies, DoNotHideThatAPlansViewWasReallocated) {
   TaskGraph graph(with_workers(2));
   Ints x("x", 4);
   Plan const plan = graph.record([&] { grow(graph, x); });

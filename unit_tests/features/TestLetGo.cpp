@@ -27,7 +27,7 @@ namespace {
 using namespace Bare;
 using namespace Test;
 
-class LetGo : public Timed {};
+class HeldStarted : public Timed {};
 
 /// A task whose body does what it is given, until it is told to end.
 class Obeying {
@@ -300,7 +300,7 @@ unsigned number_from(char const* variable, unsigned otherwise) {
   return text != nullptr ? static_cast<unsigned>(std::stoul(text)) : otherwise;
 }
 
-TEST_F(LetGo, ExactlyThoseThatNeedNotWait) {
+TEST_F(HeldStarted, ExactlyThoseThatNeedNotWait) {
   unsigned const begin = number_from("TRELLIS_TEST_FIRST_SEED", 0);
   unsigned const end = begin + number_from("TRELLIS_TEST_SEEDS", sanitized ? 200 : 2000);
   for (unsigned seed = begin; seed < end && !HasFailure(); ++seed) {
@@ -310,7 +310,7 @@ TEST_F(LetGo, ExactlyThoseThatNeedNotWait) {
   }
 }
 
-TEST_F(LetGo, ExactlyThoseThatNeedNotWaitForAWideTask) {
+TEST_F(HeldStarted, ExactlyThoseThatNeedNotWaitForAWideTask) {
   unsigned const begin = number_from("TRELLIS_TEST_FIRST_SEED", 0);
   unsigned const end = begin + number_from("TRELLIS_TEST_SEEDS", sanitized ? 40 : 200);
   for (unsigned seed = begin; seed < end && !HasFailure(); ++seed) {
@@ -322,7 +322,7 @@ TEST_F(LetGo, ExactlyThoseThatNeedNotWaitForAWideTask) {
 
 /// What is left of one access in two pieces is compared one by one; who has a path from one piece
 /// has no edge from the other.
-TEST_F(LetGo, NotWhoHasTheOtherPieceOfWhatIsLeft) {
+TEST_F(HeldStarted, NotWhoHasTheOtherPieceOfWhatIsLeft) {
   Block x("x", 2);
   TaskGraph graph(with_workers(2));
   Obeying obeying;
@@ -341,7 +341,7 @@ TEST_F(LetGo, NotWhoHasTheOtherPieceOfWhatIsLeft) {
 
 /// The same, where that path leads through a task that has something else as well, and who has it
 /// takes the place of all pieces.
-TEST_F(LetGo, NotWhoHasTakenThePlaceOfThePiecesThatAreLeft) {
+TEST_F(HeldStarted, NotWhoHasTakenThePlaceOfThePiecesThatAreLeft) {
   Block x("x", 3);
   TaskGraph graph(with_workers(2));
   Obeying obeying;
@@ -361,7 +361,7 @@ TEST_F(LetGo, NotWhoHasTakenThePlaceOfThePiecesThatAreLeft) {
 }
 
 /// One part needs all that its owner has, and another one a piece of that.
-TEST_F(LetGo, NotWhatAPartNeedsWhenOneThatNeedsMoreIsOver) {
+TEST_F(HeldStarted, NotWhatAPartNeedsWhenOneThatNeedsMoreIsOver) {
   Block x("x", 3);
   TaskGraph graph(with_workers(2));
   Gate shrunk, end;
@@ -372,7 +372,7 @@ TEST_F(LetGo, NotWhatAPartNeedsWhenOneThatNeedsMoreIsOver) {
       EXPECT_TRUE(end.pass());
       is_over = true;
     });
-    Impl::GraphDoor::shrink_to_parts(self());
+    Impl::GraphInternals::shrink_to_parts(self());
     shrunk.open();
   });
   Future<void> const rest = task(graph, "rest", {updates(x(2, 1))}, [] {});
@@ -385,7 +385,7 @@ TEST_F(LetGo, NotWhatAPartNeedsWhenOneThatNeedsMoreIsOver) {
 }
 
 /// A task that names an area twice keeps both, when one behind it gives up the area.
-TEST_F(LetGo, NeitherOfTwoAccessesToOneAreaThatWereThereBefore) {
+TEST_F(HeldStarted, NeitherOfTwoAccessesToOneAreaThatWereThereBefore) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Obeying obeying;
@@ -405,7 +405,7 @@ TEST_F(LetGo, NeitherOfTwoAccessesToOneAreaThatWereThereBefore) {
 
 /// A pending task that gives something up leaves edges for reasons of every kind between those
 /// around it, on which what a running one does later must not rely.
-TEST_F(LetGo, AlsoAfterAPendingTaskHasGivenUpALinkOfAChain) {
+TEST_F(HeldStarted, AlsoAfterAPendingTaskHasGivenUpALinkOfAChain) {
   Block x("x");
   Block channel("channel");
   TaskGraph graph(with_workers(2));

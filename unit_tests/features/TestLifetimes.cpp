@@ -48,7 +48,7 @@ TEST_F(Lifetimes, FuturesOfRecordedTasksMayBeAskedWhileThePlanIsDropped) {
   Block x("x");
   for (int repeat = 0; repeat < repetitions; ++repeat) {
     std::vector<Future<void>> futures;
-    std::optional<Plan> plan(Impl::GraphDoor::record(graph, Label(std::string("plan")), [&] {
+    std::optional<Plan> plan(Impl::GraphInternals::record(graph, Label(std::string("plan")), [&] {
       for (int k = 0; k < 4; ++k)
         futures.push_back(task(graph, "grow", {updates(x)}, [&] { ++x[0]; }));
     }));
@@ -72,7 +72,7 @@ TEST_F(Lifetimes, FailuresOfRecordedTasksMayBeAskedWhileThePlanIsDropped) {
   Block x("x");
   for (int repeat = 0; repeat < repetitions; ++repeat) {
     Future<void> future;
-    std::optional<Plan> plan(Impl::GraphDoor::record(graph, Label(std::string("plan")), [&] {
+    std::optional<Plan> plan(Impl::GraphInternals::record(graph, Label(std::string("plan")), [&] {
       future = task(graph, "throws", {updates(x)}, [] { throw std::runtime_error("on purpose"); });
     }));
     std::atomic<int> wrong{0};
@@ -128,7 +128,7 @@ TEST_F(Lifetimes, PlansMayBeDroppedWhileTheirGraphIsDestroyed) {
     auto graph = std::make_unique<TaskGraph>(with_workers(2));
     std::vector<Plan> plans;
     for (int k = 0; k < 6; ++k)
-      plans.push_back(Impl::GraphDoor::record(*graph, Label(std::string("plan")), [&] {
+      plans.push_back(Impl::GraphInternals::record(*graph, Label(std::string("plan")), [&] {
         task(*graph, "grow", {updates(x)}, [&x, counted = Counted(alive)] { ++x[0]; });
         if (!plans.empty()) graph->replay(plans.back());
       }));
@@ -149,7 +149,7 @@ TEST_F(Lifetimes, APlanThatOnlyItsOwnFunctorHoldsEndsWithTheGraph) {
   std::weak_ptr<Plan> const watch = held;
   {
     TaskGraph graph(with_workers(1));
-    *held = Impl::GraphDoor::record(graph, Label(std::string("plan")), [&] {
+    *held = Impl::GraphInternals::record(graph, Label(std::string("plan")), [&] {
       task(graph, "grow", {updates(x)}, [&x, held] { ++x[0]; });
     });
     graph.replay(*held);
@@ -163,7 +163,7 @@ TEST_F(Lifetimes, AFunctorMayDropTheLastHandleOfAnotherPlan) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   for (int repeat = 0; repeat < repetitions; ++repeat) {
-    Plan inner = Impl::GraphDoor::record(graph, Label(std::string("inner")), [&] {
+    Plan inner = Impl::GraphInternals::record(graph, Label(std::string("inner")), [&] {
       task(graph, "grow", {updates(x)}, [&] { ++x[0]; });
     });
     graph.replay(inner);

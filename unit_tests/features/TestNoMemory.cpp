@@ -81,7 +81,7 @@ class NotTold {
 /// As `fork_join` does.
 template <class F>
 void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
-  auto call = [body] { Impl::GraphDoor::run_section(self(), self(), 0, body); };
+  auto call = [body] { Impl::GraphInternals::run_section(self(), self(), 0, body); };
   using B = Body<decltype(call), void>;
   static constexpr Impl::TaskOps ops = [] {
     Impl::TaskOps made = B::make_ops();
@@ -92,7 +92,7 @@ void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
   auto const construct = [&](void* storage) { ::new (storage) B{call, {}}; };
   Impl::TaskSpec spec("section", ops, sizeof(B), alignof(B), construct);
   spec.accesses = accesses;
-  Impl::GraphDoor::join_section(Impl::GraphDoor::submit(graph, std::move(spec)));
+  Impl::GraphInternals::join_section(Impl::GraphInternals::submit(graph, std::move(spec)));
 }
 
 std::vector<Program> programs() {

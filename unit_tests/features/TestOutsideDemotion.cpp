@@ -263,8 +263,8 @@ class LooksAtTags final : public SchedulingPolicy {
     look();
     m_tasks.push_back(task);
   }
-  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
-    for (ReadyTask const task : ready) push(task, seat);
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+    for (ReadyTask const task : ready) push(task, slot);
     return {};
   }
   ReadyTask pop(int) override {
@@ -371,7 +371,7 @@ TEST_F(OutsideDemotion, OfManyAccessesNamedTwice) {
     for (std::size_t k = 0; k < size; ++k) twice.push_back(nothing(x(k, 1)));
   Gate released;
   task(graph, "t", all, [&] {
-    Impl::GraphDoor::release(self(), requests_of(twice));
+    Impl::GraphInternals::release(self(), requests_of(twice));
     EXPECT_TRUE(released.pass());
   });
   until_done(task(graph, "next", {updates(x)}, [] {}));
@@ -500,7 +500,7 @@ TEST_F(Shrinking, OfARefinedTaskWhileItIsPending) {
       task(graph, "left", {updates(x(0, 1))}, [&] { EXPECT_TRUE(held.over); });
   EXPECT_TRUE(refine(t, [&](Impl::TaskHandle const& owner) {
     part_of(owner, "part", {updates(x(0, 1)), reads(held.hold)}, [] {});
-    Impl::GraphDoor::shrink_to_parts(owner);
+    Impl::GraphInternals::shrink_to_parts(owner);
   }));
   until_done(right);
   EXPECT_FALSE(left.is_done());

@@ -280,7 +280,7 @@ TEST_F(SteppingAside, MovesAThreadAndLeavesItsMask) {
   for (int k = 0; k < 100 && moved < 5; ++k) {
     run_on({m_all.back()});
     run_on(m_all);
-    EXPECT_TRUE(Impl::Places::step_aside(std::vector{m_all.back()}));
+    EXPECT_TRUE(Impl::Places::migrate(std::vector{m_all.back()}));
     if (Impl::Places::processor_here() != m_all.back()) ++moved;
     EXPECT_EQ(own_processors(), m_all);
   }
@@ -288,10 +288,10 @@ TEST_F(SteppingAside, MovesAThreadAndLeavesItsMask) {
 }
 
 TEST_F(SteppingAside, IsNotPossibleWhereAllAreTaken) {
-  EXPECT_FALSE(Impl::Places::step_aside(m_all));
+  EXPECT_FALSE(Impl::Places::migrate(m_all));
   EXPECT_EQ(own_processors(), m_all);
   run_on({m_all.back()});
-  EXPECT_FALSE(Impl::Places::step_aside(std::vector{m_all.back(), -1, 1 << 20}));
+  EXPECT_FALSE(Impl::Places::migrate(std::vector{m_all.back(), -1, 1 << 20}));
   EXPECT_THAT(own_processors(), testing::ElementsAre(m_all.back()));
 }
 

@@ -3,7 +3,7 @@
 #include "Timing.hpp"
 
 #include <Trellis.hpp>
-#include <Trellis_KokkosInternals.hpp>
+#include <common/Trellis_KokkosInternals.hpp>
 
 #include <gmock/gmock.h>
 

@@ -279,12 +279,12 @@ class LookAhead : public ForwardingPolicy {
     if (--m_missing != 0) return;
     for (ReadyTask const task : m_kept) ForwardingPolicy::push(task, -1);
   }
-  void push(ReadyTask task, int seat) override {
+  void push(ReadyTask task, int slot) override {
     std::lock_guard const lock(m_mutex);
     if (m_missing > 0)
       m_kept.push_back(task);
     else
-      ForwardingPolicy::push(task, seat);
+      ForwardingPolicy::push(task, slot);
   }
 
  private:

@@ -135,7 +135,7 @@ class Runner {
       for (std::size_t k : step.updates) m_values[k] = changed(m_values[k], sum);
     };
     if (step.end == End::returns) return act();
-    Completion<> completion = Impl::CompletionDoor::open(self());
+    Completion<> completion = Impl::CompletionInternals::open(self());
     auto say = [act, fails = step.fails](Completion<> what) {
       if (fails) return what.fail(std::runtime_error("it fails"));
       act();

@@ -93,7 +93,7 @@ class FailingProgram {
       for (auto const& [block, mode] : step.uses) touches.push_back({mode, m_blocks[block]});
       Properties properties;
       for (std::size_t const before : step.after)
-        properties.after.push_back(Impl::FutureDoor::handle(futures[before]));
+        properties.after.push_back(Impl::FutureInternals::handle(futures[before]));
       properties.synchronizing = step.synchronizing;
       if (m_has_rule) properties.tags = tagged(Colour{step.colour}).tags;
       auto const body = [&step, &runs = runs[k]] {

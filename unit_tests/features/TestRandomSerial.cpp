@@ -34,8 +34,8 @@ constexpr std::size_t shared_cells = 3;
 /// A section, as `fork_join` makes it.
 template <class F>
 void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
-  Impl::GraphDoor::require_may_join(graph);
-  auto call = [body] { Impl::GraphDoor::run_section(self(), self(), 0, body); };
+  Impl::GraphInternals::require_may_join(graph);
+  auto call = [body] { Impl::GraphInternals::run_section(self(), self(), 0, body); };
   using B = Body<decltype(call), void>;
   static constexpr Impl::TaskOps ops = [] {
     Impl::TaskOps made = B::make_ops();
@@ -46,7 +46,7 @@ void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
   auto const construct = [&](void* storage) { ::new (storage) B{call, {}}; };
   Impl::TaskSpec spec("section", ops, sizeof(B), alignof(B), construct);
   spec.accesses = accesses;
-  Impl::GraphDoor::join_section(Impl::GraphDoor::submit(graph, std::move(spec)));
+  Impl::GraphInternals::join_section(Impl::GraphInternals::submit(graph, std::move(spec)));
 }
 
 /// A program of several threads on one graph. What it counts is a sum, so that it does not depend
@@ -113,7 +113,7 @@ class Program {
 
   template <class Before>
   void end_late(std::uint64_t how, Before before) {
-    auto held = std::make_shared<Completion<>>(Impl::CompletionDoor::open(self()));
+    auto held = std::make_shared<Completion<>>(Impl::CompletionInternals::open(self()));
     auto const say = [held, before] {
       before();
       held->done();

@@ -3,7 +3,7 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
-#include <trace/Trellis_Chunks.hpp>
+#include <base/Trellis_Chunks.hpp>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>

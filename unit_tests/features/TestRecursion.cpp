@@ -219,16 +219,16 @@ TEST_F(Recursion, RunsNoOtherTaskOnTheStackOfOneThatWaits) {
   for (int repeat = 0; repeat < 50; ++repeat) {
     TaskGraph graph(with_workers(1));
     Gate gate;
-    std::atomic<bool> goes_on{false};
+    std::atomic<bool> continues{false};
     task(graph, "whole", {}, [&] {
       auto const quick = part("quick", {}, [] {});
       part("would be taken first", {}, [&] { EXPECT_TRUE(gate.pass()); });
       quick.wait();
-      goes_on = true;
+      continues = true;
       gate.open();
     });
     graph.wait();
-    EXPECT_TRUE(goes_on);
+    EXPECT_TRUE(continues);
   }
 }
 

@@ -100,11 +100,12 @@ TEST_F(Refining, KeepsToTheAccessesOfTheTask) {
   refine(pending, [&](auto const& owner) {
     EXPECT_EQ(error_of([&] { part_of(owner, "bad", {writes(x)}, [] {}); }).kind(),
               Error::Kind::bad_access);
-    EXPECT_EQ(error_of([&] { Impl::GraphDoor::demote(owner, requests_of({writes(x)})); }).kind(),
-              Error::Kind::bad_access);
-    EXPECT_EQ(error_of([&] { Impl::GraphDoor::wait_for_parts(owner); }).kind(),
+    EXPECT_EQ(
+        error_of([&] { Impl::GraphInternals::demote(owner, requests_of({writes(x)})); }).kind(),
+        Error::Kind::bad_access);
+    EXPECT_EQ(error_of([&] { Impl::GraphInternals::wait_for_parts(owner); }).kind(),
               Error::Kind::bad_input);
-    Impl::GraphDoor::release(owner, requests_of({nothing(x)}));
+    Impl::GraphInternals::release(owner, requests_of({nothing(x)}));
     EXPECT_EQ(error_of([&] { part_of(owner, "late", {reads(x)}, [] {}); }).kind(),
               Error::Kind::bad_access);
   });

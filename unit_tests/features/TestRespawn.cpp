@@ -311,8 +311,8 @@ class NewestFirst final : public SchedulingPolicy {
     std::lock_guard const lock(m_mutex);
     m_tasks.push_back(task);
   }
-  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
-    for (ReadyTask const task : ready) push(task, seat);
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+    for (ReadyTask const task : ready) push(task, slot);
     return {};
   }
   ReadyTask pop(int) override {

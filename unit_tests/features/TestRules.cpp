@@ -147,8 +147,8 @@ TEST_F(Rules, ASchedulingPolicySeesTheTags) {
       seen.push_back(task.tag<Phase>().number);
       m_tasks.push_back(task);
     }
-    ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
-      for (ReadyTask const task : ready) push(task, seat);
+    ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+      for (ReadyTask const task : ready) push(task, slot);
       return {};
     }
     ReadyTask pop(int) override {

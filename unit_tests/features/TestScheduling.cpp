@@ -24,25 +24,25 @@ class Scheduling : public Timed {};
 class Lifo : public SchedulingPolicy {
  public:
   std::string_view name() const override { return "lifo"; }
-  void start(int seats) override { m_seats = seats; }
-  void push(ReadyTask task, int seat) override {
+  void start(int slots) override { m_slots = slots; }
+  void push(ReadyTask task, int slot) override {
     std::lock_guard const lock(m_mutex);
-    check(seat);
+    check(slot);
     m_tasks.push_back(task);
     m_labels += task.label();
   }
-  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
     EXPECT_FALSE(ready.empty());
     EXPECT_TRUE(
         std::is_sorted(ready.begin(), ready.end(), [](auto a, auto b) { return a.id() < b.id(); }));
-    EXPECT_GE(seat, 0);
-    for (ReadyTask const task : ready) push(task, seat);
+    EXPECT_GE(slot, 0);
+    for (ReadyTask const task : ready) push(task, slot);
     return {};
   }
-  ReadyTask pop(int seat) override {
+  ReadyTask pop(int slot) override {
     std::lock_guard const lock(m_mutex);
-    check(seat);
-    EXPECT_GE(seat, 0);
+    check(slot);
+    EXPECT_GE(slot, 0);
     if (m_tasks.empty()) return {};
     ReadyTask const task = m_tasks.back();
     m_tasks.pop_back();
@@ -58,14 +58,14 @@ class Lifo : public SchedulingPolicy {
   }
 
  private:
-  void check(int seat) const {
-    EXPECT_GE(seat, -1);
-    EXPECT_LT(seat, m_seats) << "start() comes first and names a bound";
+  void check(int slot) const {
+    EXPECT_GE(slot, -1);
+    EXPECT_LT(slot, m_slots) << "start() comes first and names a bound";
   }
   mutable std::mutex m_mutex;
   std::vector<ReadyTask> m_tasks;
   std::string m_labels;
-  int m_seats = 0;
+  int m_slots = 0;
 };
 
 // The order in which one worker runs tasks that are all ready when it gets to them.
@@ -221,10 +221,10 @@ TEST_F(Scheduling, TasksOfTheMainThreadThatSubmitOthersLetAChainEnd) {
 class Passing final : public ForwardingPolicy {
  public:
   Passing() : ForwardingPolicy(make_fifo_policy()) {}
-  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
-    ReadyTask const other = ForwardingPolicy::pop(seat);
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+    ReadyTask const other = ForwardingPolicy::pop(slot);
     if (other) std::this_thread::sleep_for(20ms);  // all others are asleep by then
-    ForwardingPolicy::finished(ready, seat);
+    ForwardingPolicy::finished(ready, slot);
     return other;
   }
 };
@@ -332,11 +332,11 @@ class SlowToWake final : public ForwardingPolicy {
  public:
   explicit SlowToWake(bool tells) : ForwardingPolicy(make_work_stealing_policy()), m_tells(tells) {}
 
-  ReadyTask pop(int seat) override {
+  ReadyTask pop(int slot) override {
     thread_local std::chrono::steady_clock::time_point last{};
     if (std::chrono::steady_clock::now() - last > 2ms) std::this_thread::sleep_for(3ms);
     last = std::chrono::steady_clock::now();
-    return ForwardingPolicy::pop(seat);
+    return ForwardingPolicy::pop(slot);
   }
   std::size_t backlog() const override { return m_tells ? ForwardingPolicy::backlog() : 0; }
 

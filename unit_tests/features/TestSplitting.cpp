@@ -3,7 +3,7 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
-#include <engine/Trellis_AreaPlaces.hpp>
+#include <scope/Trellis_AreaPlaces.hpp>
 
 #include <gmock/gmock.h>
 
@@ -362,9 +362,9 @@ TEST_F(Splitting, AScopeIsForTheTimeOfItsTask) {
   task(graph, "owner", {updates(x)}, [&] { kept = self(); });
   graph.wait();
   EXPECT_EQ(error_of([&] { part_of(kept, "late", {}, [] {}); }).kind(), Error::Kind::closed);
-  EXPECT_EQ(error_of([&] { Impl::GraphDoor::demote(kept, requests_of({reads(x)})); }).kind(),
+  EXPECT_EQ(error_of([&] { Impl::GraphInternals::demote(kept, requests_of({reads(x)})); }).kind(),
             Error::Kind::closed);
-  EXPECT_EQ(error_of([&] { Impl::GraphDoor::wait_for_parts(kept); }).kind(),
+  EXPECT_EQ(error_of([&] { Impl::GraphInternals::wait_for_parts(kept); }).kind(),
             Error::Kind::bad_input);
 }
 
@@ -400,8 +400,9 @@ TEST_F(Splitting, APartOfATaskThatIsOverIsRefusedWhoeverSubmitsIt) {
   graph.wait();
   EXPECT_EQ(x[0], 1000);
   EXPECT_EQ(graph.in_flight(), 0U);
-  EXPECT_EQ(error_of([&] { Impl::GraphDoor::add_local(kept, requests_of({reads(x)})[0]); }).kind(),
-            Error::Kind::closed);
+  EXPECT_EQ(
+      error_of([&] { Impl::GraphInternals::add_local(kept, requests_of({reads(x)})[0]); }).kind(),
+      Error::Kind::closed);
 }
 
 TEST_F(Splitting, NobodyButATaskItselfWaitsForItsParts) {
@@ -410,7 +411,7 @@ TEST_F(Splitting, NobodyButATaskItselfWaitsForItsParts) {
   Impl::TaskHandle owner;
   Gate known, gate;
   auto const refused = [&] {
-    Error const error = error_of([&] { Impl::GraphDoor::wait_for_parts(owner); });
+    Error const error = error_of([&] { Impl::GraphInternals::wait_for_parts(owner); });
     EXPECT_EQ(error.kind(), Error::Kind::bad_input);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("task #" + std::to_string(owner.id) + " waits"),
                                     HasSubstr("not from within its own body")));

@@ -52,7 +52,7 @@ class Pools final : public Impl::SpaceAdapter {
 
 Properties wide(TaskGraph& graph, int threads, Impl::SpaceAdapter* space = nullptr) {
   Properties properties;
-  properties.space = Impl::GraphDoor::space_with(graph, space, threads, "wide");
+  properties.space = Impl::GraphInternals::space_with(graph, space, threads, "wide");
   return properties;
 }
 
@@ -333,7 +333,8 @@ TEST_F(WideTasks, OfOnePlaceAreNotGathered) {
     after.after = handles(before);
     Future<void> const behind = task(graph, "behind", {}, [at_end] {}, after);
     at_end.reset();
-    EXPECT_TRUE(Impl::GraphDoor::refine(Impl::FutureDoor::handle(behind), [](auto const&) {}));
+    EXPECT_TRUE(
+        Impl::GraphInternals::refine(Impl::FutureInternals::handle(behind), [](auto const&) {}));
     graph.wait();
   }
 }

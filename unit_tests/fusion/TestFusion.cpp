@@ -256,12 +256,12 @@ TEST(Fusion, ACancelledMemberDoesNotRun) {
 class NotesPriorities final : public ForwardingPolicy {
  public:
   NotesPriorities() : ForwardingPolicy(make_work_stealing_policy()) {}
-  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
     {
       std::lock_guard const lock(m_mutex);
       for (ReadyTask const task : ready) m_seen.push_back(task.priority());
     }
-    return ForwardingPolicy::finished(ready, seat);
+    return ForwardingPolicy::finished(ready, slot);
   }
   [[nodiscard]] std::vector<int> seen() const {
     std::lock_guard const lock(m_mutex);

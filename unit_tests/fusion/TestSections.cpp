@@ -81,8 +81,8 @@ class SlowToReturn final : public ForwardingPolicy {
  public:
   explicit SlowToReturn(std::atomic<bool>& pushed)
       : ForwardingPolicy(make_fifo_policy()), m_pushed(pushed) {}
-  void push(ReadyTask task, int seat) override {
-    ForwardingPolicy::push(task, seat);
+  void push(ReadyTask task, int slot) override {
+    ForwardingPolicy::push(task, slot);
     if (task.label() != "section") return;
     m_pushed = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

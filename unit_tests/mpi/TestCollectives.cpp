@@ -503,7 +503,7 @@ TEST_F(Collectives, WithARootThatThereIsNotFail) {
 
 TEST_F(Collectives, NameTheirRootIfTheyHaveOne) {
   auto const text = [&](Impl::CollectiveCall&& call) {
-    return Impl::Collective(Impl::CommunicatorDoor::state(comm), std::move(call)).describe();
+    return Impl::Collective(Impl::CommunicatorInternals::state(comm), std::move(call)).describe();
   };
   EXPECT_THAT(text(Impl::call_of<int>("gather", &Impl::begin_gather, 0)),
               HasSubstr(", root 0, on"));

@@ -279,9 +279,9 @@ TEST_F(Messages, WithOtherTagsOvertake) {
   if (comm.size() == 1) GTEST_SKIP() << "a message to oneself";
   Kokkos::View<int, HostSpace> a("a"), b("b"), c("c"), d("d");
   TaskGraph graph;
-  std::atomic<bool> goes_on{false};
+  std::atomic<bool> continues{false};
   host_task("late", ResourcePolicy(graph, write(a)), [&](TaskScope& self) {
-    if (!goes_on) self.respawn();
+    if (!continues) self.respawn();
   });
   mpi::send(graph, comm, a, right, 1);
   mpi::send(graph, comm, b, right, 2);
@@ -289,7 +289,7 @@ TEST_F(Messages, WithOtherTagsOvertake) {
   mpi::recv(graph, comm, d, left, 2).get();
   EXPECT_FALSE(first.is_done());
   MPI_Barrier(comm.comm());  // nobody has sent the first one yet
-  goes_on = true;
+  continues = true;
   graph.wait();
 }
 

@@ -86,17 +86,17 @@ TEST_F(TwoGraphs, AreToldThatTheyShareCollectiveOperations) {
     options.name = "two";
     TaskGraph two(options);
     List const x("x", 4), y("y", 4);
-    std::atomic<bool> goes_on{false};
+    std::atomic<bool> continues{false};
     host_task("late", ResourcePolicy(one, write(x)), [&](TaskScope& scope) {
-      if (!goes_on) scope.respawn();
+      if (!continues) scope.respawn();
     });
     mpi::allreduce(one, self, x, mpi::sum);
     if (waits == 0) {
       expect_refused([&] { mpi::allreduce(two, self, y, mpi::sum); });
       expect_refused([&] { mpi::barrier(two, self); });
-      goes_on = true;
+      continues = true;
     } else {
-      goes_on = true;
+      continues = true;
       one.wait();
       mpi::allreduce(two, self, y, mpi::sum);
     }
@@ -117,12 +117,12 @@ TEST_F(TwoGraphs, AreToldOfATaskThatUsesTheCommunicator) {
   mpi::send(one, self, x, 0, 1);  // the graph is known
   mpi::recv(one, self, y, 0, 1);
   one.wait();
-  std::atomic<bool> goes_on{false};
+  std::atomic<bool> continues{false};
   host_task("library", ResourcePolicy(one, read_write(self)), [&](TaskScope& scope) {
-    if (!goes_on) scope.respawn();
+    if (!continues) scope.respawn();
   });
   expect_refused([&] { mpi::send(two, self, x, 0, 1); });
-  goes_on = true;
+  continues = true;
   one.wait();
   mpi::send(two, self, x, 0, 1);
   mpi::recv(two, self, y, 0, 1);

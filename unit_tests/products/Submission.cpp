@@ -2,7 +2,7 @@
 #include "../ShakeOrchestration.hpp"
 #include "World.hpp"
 
-#include <threads/Trellis_Unlocked.hpp>
+#include <task/Trellis_Unlocked.hpp>
 
 #include <type_traits>
 
@@ -196,7 +196,7 @@ struct Thrown : std::runtime_error {
 /// All that it does when it is said that it is over, unless it has steps, which are those of a body.
 void World::run_late_body(Instance& instance, Run& run) {
   Task const& task = *instance.task;
-  auto completion = std::make_shared<Completion<>>(Impl::CompletionDoor::open(Bare::self()));
+  auto completion = std::make_shared<Completion<>>(Impl::CompletionInternals::open(Bare::self()));
   bool const has_steps = !task.steps.empty() || task.gate;
   auto const arithmetics = [this, &instance, &run] {
     occupy(instance);
@@ -333,14 +333,14 @@ struct HostFunctor {
   [[nodiscard]] bool object_is_alive() const { return world != nullptr; }
 };
 struct KeptVoid : HostFunctor<true, void> {
-  static constexpr bool may_be_kept = true;
+  static constexpr bool may_be_deferred = true;
 };
 struct KeptResult : HostFunctor<true, Result> {
-  static constexpr bool may_be_kept = true;
+  static constexpr bool may_be_deferred = true;
 };
 
 struct DeviceFunctor {
-  static constexpr bool may_be_kept = true;
+  static constexpr bool may_be_deferred = true;
   Object object;
   World* world;
   Instance* instance;

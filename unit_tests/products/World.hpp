@@ -81,8 +81,9 @@ class AnyFuture {
   AnyFuture(trellis::Future<void> future) : m_future(std::move(future)) {}
   AnyFuture(trellis::Future<Result> future) : m_future(std::move(future)) {}
   [[nodiscard]] trellis::Impl::TaskHandle handle() const {
-    return std::visit([](auto const& future) { return trellis::Impl::FutureDoor::handle(future); },
-                      m_future);
+    return std::visit(
+        [](auto const& future) { return trellis::Impl::FutureInternals::handle(future); },
+        m_future);
   }
   [[nodiscard]] bool is_done() const {
     return std::visit([](auto const& future) { return future.is_done(); }, m_future);

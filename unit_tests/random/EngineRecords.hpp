@@ -6,7 +6,7 @@
 
 #include <Trellis_Graph.hpp>
 #include <Trellis_TaskGraph.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 
 #include <cstdint>
 #include <stdexcept>

@@ -9,7 +9,7 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <Trellis_Access.hpp>
-#include <fusion/Trellis_FusionOps.hpp>
+#include <impl/Trellis_FusionOps.hpp>
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ namespace random_program {
 namespace {
 
 using trellis::Impl::AccessRequest;
-using trellis::Impl::GraphDoor;
+using trellis::Impl::GraphInternals;
 using trellis::Impl::TaskHandle;
 
 /// Where batches of tasks go that do nothing but arithmetic, if the advice says so. It answers late
@@ -55,13 +55,13 @@ struct BodyOf {
   static trellis::Impl::DeviceAdapter* device(int number) {
     return number == 0 ? &the_device() : nullptr;
   }
-  static void deploy(std::span<void* const> bodies, void* instance, trellis::Label const&) {
+  static void offload(std::span<void* const> bodies, void* instance, trellis::Label const&) {
     std::vector<void*> const all(bodies.begin(), bodies.end());
     static_cast<trellis::Test::FakeDevice::Stream*>(instance)->enqueue([all] {
       for (void* const body : all) (*static_cast<F*>(body))();
     });
   }
-  static constexpr trellis::Impl::FusionOps deployment{&name, nullptr, nullptr, &device, &deploy};
+  static constexpr trellis::Impl::FusionOps offload{&name, nullptr, nullptr, &device, &offload};
   template <trellis::Impl::FusionOps const& fusion_of>
   static constexpr trellis::Impl::TaskOps ops_with = [] {
     trellis::Impl::TaskOps fusable = ops;
@@ -70,7 +70,7 @@ struct BodyOf {
   }();
   static trellis::Impl::TaskOps const& ops_of(bool is_fusable, bool may_go) {
     if (!is_fusable) return ops;
-    return may_go ? ops_with<deployment> : ops_with<fusion>;
+    return may_go ? ops_with<offload> : ops_with<fusion>;
   }
 };
 
@@ -282,12 +282,12 @@ class Run {
     spec.priority = model.priority;
     spec.main_thread = model.main_thread;
     spec.space = owner != nullptr
-                     ? GraphDoor::space_with(*owner, nullptr, model.threads, spec.label)
-                     : GraphDoor::space_with(*m_graph, nullptr, model.threads, spec.label);
+                     ? GraphInternals::space_with(*owner, nullptr, model.threads, spec.label)
+                     : GraphInternals::space_with(*m_graph, nullptr, model.threads, spec.label);
     spec.synchronizing = model.synchronizing;
     try {
-      record(t).handle = owner != nullptr ? GraphDoor::submit_part(*owner, std::move(spec))
-                                          : GraphDoor::submit(*m_graph, std::move(spec));
+      record(t).handle = owner != nullptr ? GraphInternals::submit_part(*owner, std::move(spec))
+                                          : GraphInternals::submit(*m_graph, std::move(spec));
     } catch (trellis::Error const& error) {
       record(t).refused = true;
       if (!m_program.settings.wild || error.kind() != trellis::Error::Kind::deadlock)
@@ -298,7 +298,7 @@ class Run {
   void refine(int t) {
     if (!record(t).handle.valid()) return;
     try {
-      record(t).refined = GraphDoor::refine(record(t).handle, [&](TaskHandle const& self) {
+      record(t).refined = GraphInternals::refine(record(t).handle, [&](TaskHandle const& self) {
         for (int const part : task(t).refinement) {
           submit(part, &self);
           if (!task(part).refinement.empty()) refine(part);
@@ -335,7 +335,7 @@ class Run {
     std::size_t stage = 0;
     for (Step const& step : steps) switch (step.kind) {
         case Step::Kind::submit: {
-          TaskHandle const self = GraphDoor::running();
+          TaskHandle const self = GraphInternals::running();
           submit(step.task, task(step.task).owner >= 0 ? &self : nullptr);
           break;
         }
@@ -357,7 +357,7 @@ class Run {
           break;
         case Step::Kind::local: {
           Requests const requests = requests_of(step.accesses);
-          GraphDoor::add_local(GraphDoor::running(), requests.requests.at(0));
+          GraphInternals::add_local(GraphInternals::running(), requests.requests.at(0));
           break;
         }
         case Step::Kind::refine:
@@ -369,7 +369,7 @@ class Run {
   /// Lets out what says that a part has failed, unless the task catches it.
   void wait_parts(int inside) {
     try {
-      GraphDoor::wait_for_parts(GraphDoor::running());
+      GraphInternals::wait_for_parts(GraphInternals::running());
     } catch (trellis::Error const& error) {
       if (error.kind() == trellis::Error::Kind::task_failed) {
         if (!task(inside).catches) throw;
@@ -393,9 +393,9 @@ class Run {
     record(t).demoted.push_back(tick());
     try {
       if (step.kind == Step::Kind::demote)
-        GraphDoor::demote(GraphDoor::running(), requests.requests);
+        GraphInternals::demote(GraphInternals::running(), requests.requests);
       else
-        GraphDoor::release(GraphDoor::running(), requests.requests);
+        GraphInternals::release(GraphInternals::running(), requests.requests);
     } catch (trellis::Error const& error) {
       complain("demoting ", name_of(t), " throws ", error.what());
     }
@@ -425,7 +425,7 @@ class Run {
 
   void run_body(int t) {
     Record& self = record(t);
-    self.self = GraphDoor::running();
+    self.self = GraphInternals::running();
     self.started = tick();
     if (self.ran) complain(name_of(t), " runs twice");
     self.ran = true;

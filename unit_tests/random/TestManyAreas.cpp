@@ -8,7 +8,7 @@
 #include <Trellis_Access.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <access/Trellis_AccessTable.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ trellis::Impl::TaskHandle submit(trellis::TaskGraph& graph, std::string label,
   trellis::Impl::TaskSpec spec(trellis::Label(std::move(label)), BodyOf<Body>::ops, sizeof(Body),
                                alignof(Body), construct);
   spec.accesses = requests;
-  return trellis::Impl::GraphDoor::submit(graph, std::move(spec));
+  return trellis::Impl::GraphInternals::submit(graph, std::move(spec));
 }
 
 /// Mixes all elements of the first piece, adds to those of the others; the oracle does the same at

@@ -299,7 +299,7 @@ class DemotionProgram {
              });
            }
            m_ledger.ends(entry);
-           Impl::GraphDoor::shrink_to_parts(self());
+           Impl::GraphInternals::shrink_to_parts(self());
            nap(k);
          });
   }

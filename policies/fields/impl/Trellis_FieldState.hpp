@@ -4,7 +4,7 @@
 
 #include <Trellis_Area.hpp>
 #include <Trellis_Label.hpp>
-#include <access/Trellis_AccessRequest.hpp>
+#include <task/Trellis_AccessRequest.hpp>
 #include <fields/Trellis_FieldPool.hpp>
 
 #include <array>

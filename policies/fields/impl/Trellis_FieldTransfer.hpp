@@ -2,10 +2,10 @@
 #ifndef TRELLIS_IMPL_FIELDTRANSFER_HPP
 #define TRELLIS_IMPL_FIELDTRANSFER_HPP
 
-#include <Trellis_RunOn.hpp>
-#include <impl/Trellis_Target.hpp>
+#include <common/Trellis_RunOn.hpp>
+#include <annotations/impl/Trellis_Target.hpp>
 #include <patterns/Trellis_DeepCopy.hpp>
-#include <kernel/Trellis_TaskOps.hpp>
+#include <task/Trellis_TaskOps.hpp>
 
 #include <Kokkos_Core.hpp>
 

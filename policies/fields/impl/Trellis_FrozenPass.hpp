@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_FROZENPASS_HPP
 #define TRELLIS_IMPL_FROZENPASS_HPP
 
-#include <access/Trellis_AccessRequest.hpp>
+#include <task/Trellis_AccessRequest.hpp>
 #include <fields/impl/Trellis_FieldState.hpp>
 #include <fields/impl/Trellis_Model.hpp>
 

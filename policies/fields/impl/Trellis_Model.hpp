@@ -14,12 +14,12 @@
 #include <fields/impl/Trellis_MemoryLayout.hpp>
 #include <fields/impl/Trellis_MemoryOrder.hpp>
 #include <fields/impl/Trellis_PlacedSteps.hpp>
-#include <impl/Trellis_Target.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_OneForAll.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
-#include <kernel/Trellis_TaskOps.hpp>
-#include <kernel/Trellis_TaskSpec.hpp>
+#include <annotations/impl/Trellis_Target.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <base/Trellis_OneForAll.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
+#include <task/Trellis_TaskOps.hpp>
+#include <task/Trellis_TaskSpec.hpp>
 
 #include <atomic>
 #include <cstddef>

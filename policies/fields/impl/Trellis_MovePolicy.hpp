@@ -2,10 +2,10 @@
 #ifndef TRELLIS_IMPL_MOVEPOLICY_HPP
 #define TRELLIS_IMPL_MOVEPOLICY_HPP
 
-#include <Trellis_KokkosInternals.hpp>
-#include <Trellis_RunOn.hpp>
+#include <common/Trellis_KokkosInternals.hpp>
+#include <common/Trellis_RunOn.hpp>
 #include <Trellis_Spaces.hpp>
-#include <impl/Trellis_RebindPolicy.hpp>
+#include <annotations/impl/Trellis_RebindPolicy.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -3,7 +3,7 @@
 #include <Trellis_Error.hpp>
 #include <fields/impl/Trellis_FrozenPass.hpp>
 #include <fields/impl/Trellis_MemoryLayout.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -352,7 +352,7 @@ TaskHandle Model::submit_frozen_step(ModelStep const& step,
   std::vector<TaskHandle> before = task.after_others;
   for (std::size_t const other : step.after) before.push_back(so_far[other]);
   spec.after = before;
-  return GraphDoor::submit(m_graph, std::move(spec));
+  return GraphInternals::submit(m_graph, std::move(spec));
 }
 
 }  // namespace trellis::Impl

@@ -3,9 +3,9 @@
 #include <Trellis_Error.hpp>
 #include <fields/Trellis_Field.hpp>
 #include <fields/impl/Trellis_Model.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
-#include <impl/Trellis_ViewAccess.hpp>
+#include <annotations/impl/Trellis_ViewAccess.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -305,7 +305,7 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
   std::vector<std::size_t> after;
   std::vector<TaskHandle> after_others;
   for (TaskHandle const& before : spec.after) {
-    TaskHandle const of_graph = GraphDoor::handle(m_graph);
+    TaskHandle const of_graph = GraphInternals::handle(m_graph);
     if (is_task_of_model(before, m_number))
       after.push_back(place_in_model(before));
     else if (before.valid() && before.control == of_graph.control &&
@@ -428,15 +428,15 @@ void Model::follow(std::shared_ptr<FieldState> field,
 
 /// Each field found may be needed for another one.
 void Model::find_followers() {
-  for (bool goes_on = true; goes_on;) {
-    goes_on = false;
+  for (bool continues = true; continues;) {
+    continues = false;
     for (Follower const& each : m_followers) {
       if (each.field->shape.has_extents) continue;
       std::optional<FieldShape> const shape = each.find();
       if (!shape.has_value()) continue;
       each.field->set_shape(*shape);
       m_is_analysed = false;
-      goes_on = true;
+      continues = true;
     }
   }
   std::erase_if(m_followers, [](Follower const& each) { return each.field->shape.has_extents; });

@@ -117,7 +117,7 @@ void Model::find_orders() {
   for (auto const& task : m_tasks) {
     for (ModelAccess const& access : task->accesses()) {
       if (access.field != nullptr) continue;
-      Manner const manner{access.mode, access.state.get()};
+      AccessKind const manner{access.mode, access.state.get()};
       bool const only_reads = access.mode == Mode::read && access.state == nullptr;
       auto const look = [&](std::vector<User> const& users, auto& after) {
         for (User const& user : users)

@@ -3,7 +3,7 @@
 #include <Trellis_Error.hpp>
 #include <fields/impl/Trellis_Model.hpp>
 #include <fields/impl/Trellis_StepTime.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 #include <patterns/Trellis_HostTask.hpp>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ class PassBody {
   PassBody& operator=(PassBody const&) = delete;
   ~PassBody() {
     m_time.tell(*m_pass, m_step);
-    let_go([&](bool is_on_device) { return !is_on_device || !m_is_launched; });
+    release([&](bool is_on_device) { return !is_on_device || !m_is_launched; });
     for (PoolBlock* const block : m_under_way) model().pool().end_use(block);
     if (m_copy != nullptr) m_form.drop_body(m_copy);
     for (ModelStep::Use const& use : m_step.uses) {
@@ -109,7 +109,7 @@ class PassBody {
       // If recording an event throws, this is skipped, and memory is handed on when the task is
       // over.
       m_is_launched = true;
-      let_go([](bool of_device) { return of_device; });
+      release([](bool of_device) { return of_device; });
     }
   }
   /// Returns the device; null if the task runs on the host.
@@ -146,7 +146,7 @@ class PassBody {
   /// Leaves the fields for which `now(is on a device)` is true. The last holder hands the memory
   /// on.
   template <class Now>
-  void let_go(Now&& now) noexcept {
+  void release(Now&& now) noexcept {
     for (ModelStep::Use const& use : m_step.uses) {
       if (!now(is_on_device(use))) continue;
       PassField& field = m_pass->fields[use.slot];
@@ -362,7 +362,7 @@ void Model::make_requests() {
 
 void Model::submit() {
   Submitting const submitting(*this);
-  if (GraphDoor::is_recording(m_graph)) return submit_frozen();
+  if (GraphInternals::is_recording(m_graph)) return submit_frozen();
   analyse(true);
   check_limit();
   keep_memory();
@@ -388,7 +388,7 @@ void Model::submit() {
 
 TaskHandle Model::submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
                               std::shared_ptr<Pass> const& pass) {
-  return FutureDoor::handle(
+  return FutureInternals::handle(
       host_task(Label("memory for " + task.label.string(), task.label.site()),
                 ResourcePolicy(m_graph, priority(std::numeric_limits<int>::max())),
                 [gate, pass](Completion<> completion) { gate->arm(std::move(completion)); }));
@@ -431,7 +431,7 @@ TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const
     set_properties(spec, step);
     spec.accesses = task.requests;
     spec.after = before;
-    return GraphDoor::submit(m_graph, std::move(spec));
+    return GraphInternals::submit(m_graph, std::move(spec));
   } catch (...) {
     if (!is_made) {
       if (gate != nullptr) {

@@ -2,8 +2,8 @@
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
 #include <fields/impl/Trellis_Model.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
-#include <recorded/Trellis_PlanNode.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
+#include <task/Trellis_PlanNode.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -397,7 +397,7 @@ void Model::make_schedule() {
     }
   }
   choose_order(*schedule, placed, places, steps);
-  if (GraphDoor::sees_plans(m_graph)) plan_steps(*schedule);
+  if (GraphInternals::sees_plans(m_graph)) plan_steps(*schedule);
   m_schedule = std::move(schedule);
 }
 
@@ -433,7 +433,7 @@ void Model::tell_planner() {
   std::vector<PlannedTasks::Edge> edges;
   for (auto const& [label, priority] : m_planned.tasks) tasks.push_back({label, priority});
   for (auto const& [from, to] : m_planned.edges) edges.push_back({from, to});
-  GraphDoor::planned(m_graph, {m_planned.number, tasks, edges});
+  GraphInternals::planned(m_graph, {m_planned.number, tasks, edges});
   m_planned.is_told = true;
 }
 

@@ -6,9 +6,9 @@
 #include <Trellis_Token.hpp>
 #include <mpi/Trellis_Communicator.hpp>
 #include <mpi/impl/Trellis_KnownCommunicators.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
-#include <threads/Trellis_SpinLock.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
+#include <base/Trellis_SpinLock.hpp>
 
 #include <mpi.h>
 

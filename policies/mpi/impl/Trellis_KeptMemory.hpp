@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_KEPTMEMORY_HPP
 #define TRELLIS_IMPL_KEPTMEMORY_HPP
 
-#include <Trellis_KokkosInternals.hpp>
+#include <common/Trellis_KokkosInternals.hpp>
 
 #include <string>
 

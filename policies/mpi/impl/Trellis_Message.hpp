@@ -4,11 +4,11 @@
 
 #include <Trellis_Completion.hpp>
 #include <Trellis_IndexSpace.hpp>
-#include <Trellis_TaskScope.hpp>
+#include <annotations/Trellis_TaskScope.hpp>
 #include <mpi/Trellis_Received.hpp>
 #include <mpi/impl/Trellis_CommunicatorState.hpp>
 #include <mpi/impl/Trellis_KeptMemory.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
 
 #include <mpi.h>
 

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_MESSAGEBUFFER_HPP
 #define TRELLIS_IMPL_MESSAGEBUFFER_HPP
 
-#include <Trellis_FinalizeHook.hpp>
+#include <common/Trellis_FinalizeHook.hpp>
 
 #include <Kokkos_Core.hpp>
 

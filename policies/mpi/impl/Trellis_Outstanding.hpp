@@ -4,9 +4,9 @@
 
 #include <Trellis_Progress.hpp>
 #include <mpi/impl/Trellis_Message.hpp>
-#include <task/Trellis_Reserve.hpp>
-#include <kernel/Trellis_TaskHandle.hpp>
-#include <threads/Trellis_SpinLock.hpp>
+#include <base/Trellis_Reserve.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
+#include <base/Trellis_SpinLock.hpp>
 
 #include <mpi.h>
 

@@ -2,9 +2,9 @@
 #ifndef TRELLIS_IMPL_PACKING_HPP
 #define TRELLIS_IMPL_PACKING_HPP
 
-#include <Trellis_ResourcePolicy.hpp>
-#include <Trellis_RunOn.hpp>
-#include <impl/Trellis_Submit.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <common/Trellis_RunOn.hpp>
+#include <annotations/impl/Trellis_Submit.hpp>
 #include <mpi/Trellis_Communicator.hpp>
 #include <mpi/Trellis_Received.hpp>
 #include <mpi/impl/Trellis_MessageBuffer.hpp>
@@ -222,7 +222,7 @@ struct Packed {
   static Future<void> copy(Label&& label, Policy const& policy, To const& to, From const& from) {
     using Where = CopySpace<To, From>;
     using Body = CopyBodyOn<Where, To, From>;
-    return FutureDoor::make(Impl::submit<Where>(std::move(label), policy, Body{to, from}));
+    return FutureInternals::make(Impl::submit<Where>(std::move(label), policy, Body{to, from}));
   }
   static Label part_of(Label const& label, char const* what) {
     return Label(label.string() + ": " + what, label.site());

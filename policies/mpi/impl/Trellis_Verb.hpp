@@ -2,9 +2,9 @@
 #ifndef TRELLIS_IMPL_VERB_HPP
 #define TRELLIS_IMPL_VERB_HPP
 
-#include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_ViewAccess.hpp>
-#include <impl/Trellis_WrongCalls.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/impl/Trellis_ViewAccess.hpp>
+#include <annotations/impl/Trellis_WrongCalls.hpp>
 #include <mpi/Trellis_Communicator.hpp>
 #include <mpi/Trellis_Datatype.hpp>
 #include <mpi/impl/Trellis_CommunicatorState.hpp>
@@ -161,7 +161,7 @@ class MessageSide {
   void pack(Label const& label, Policy const& policy) {
     if constexpr (may_be_packed)
       if (is_packed())
-        m_before.tasks.push_back(FutureDoor::handle(m_packed->pack(label, policy, m_view)));
+        m_before.tasks.push_back(FutureInternals::handle(m_packed->pack(label, policy, m_view)));
   }
   /// Unpacks. Requires `is_packed`.
   template <class Policy, class Over>
@@ -222,8 +222,8 @@ template <class Policy, class Channel>
 Channel const& alone_on(Label const& label, Policy const& policy, CommunicatorState& comm,
                         Channel const& channel) {
   TaskGraph const* const graph = policy.target().graph();
-  if (graph != nullptr && GraphDoor::is_recording(*graph))
-    comm.is_used_by(GraphDoor::handle(*graph));
+  if (graph != nullptr && GraphInternals::is_recording(*graph))
+    comm.is_used_by(GraphInternals::handle(*graph));
   else
     comm.require_alone(graph_of(policy.target()), area_of(channel),
                        [&] { return "task \"" + label.string() + "\" (" + label.place() + ")"; });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <engine/Trellis_HelpedGraphs.hpp>
-#include <graph/Trellis_GraphControl.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <kernel/Trellis_HelpedGraphs.hpp>
+#include <task/Trellis_GraphControl.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 #include <mpi/Trellis_Communicator.hpp>
 #include <mpi/Trellis_Session.hpp>
 #include <mpi/impl/Trellis_CommunicatorState.hpp>
@@ -239,11 +239,11 @@ void CommunicatorState::require_alone(TaskHandle const& graph, Area const& area,
       if (!is_same_graph(each, graph)) others.push_back(each);
   }
   for (TaskHandle const& other : others) {
-    std::string const user = GraphDoor::user_of(other, area);
+    std::string const user = GraphInternals::user_of(other, area);
     if (user.empty()) continue;
     throw Error(Error::Kind::bad_input,
-                "Trellis: " + what() + " of " + GraphDoor::name_of(graph) + " uses a channel of " +
-                    m_name + " that " + user +
+                "Trellis: " + what() + " of " + GraphInternals::name_of(graph) +
+                    " uses a channel of " + m_name + " that " + user +
                     " uses, too, and is not complete; MPI would take messages of the two graphs "
                     "for each other: wait for the one before, or give each graph a communicator "
                     "(duplicate())");
@@ -260,7 +260,7 @@ CommunicatorState& require_state(mpi::Communicator const& comm) {
   if (!comm.valid())
     throw Error(Error::Kind::bad_input,
                 "Trellis: a trellis::mpi::Communicator of nothing has no messages");
-  return *CommunicatorDoor::state(comm);
+  return *CommunicatorInternals::state(comm);
 }
 
 }  // namespace trellis::Impl

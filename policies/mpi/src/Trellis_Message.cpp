@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
-#include <impl/Trellis_ViewAccess.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
+#include <annotations/impl/Trellis_ViewAccess.hpp>
 #include <mpi/Trellis_MpiError.hpp>
 #include <mpi/impl/Trellis_Message.hpp>
 #include <mpi/impl/Trellis_MpiCalls.hpp>
 #include <mpi/impl/Trellis_Outstanding.hpp>
 #include <mpi/impl/Trellis_UnusedHandles.hpp>
-#include <recorded/Trellis_PlanNode.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_PlanNode.hpp>
+#include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -93,7 +93,7 @@ bool Message::start(TaskScope& self, MessageCompletion&& completion, bool is_kep
   int code = MPI_SUCCESS;
   // All that needs memory comes first: a request that MPI has begun must be polled.
   Reserve::require();
-  Outstanding& outstanding = Outstanding::of(ScopeDoor::handle(self));
+  Outstanding& outstanding = Outstanding::of(ScopeInternals::handle(self));
   {
     MpiLock const lock;
     code = begin(&request);
@@ -153,7 +153,7 @@ void Taker::is(TaskHandle const& task) {
   m_is_known.store(true, std::memory_order_release);
 }
 bool Taker::is_asked_to_stop() const {
-  return m_is_known.load(std::memory_order_acquire) && GraphDoor::stop_requested(m_task);
+  return m_is_known.load(std::memory_order_acquire) && GraphInternals::stop_requested(m_task);
 }
 
 bool PointToPoint::is_unwanted() const {
@@ -202,7 +202,7 @@ namespace {
 template <class Channel>
 void look_again(TaskScope const& self, CommunicatorState& comm, Message const& message,
                 Channel const& channel) {
-  TaskHandle const& handle = ScopeDoor::handle(self);
+  TaskHandle const& handle = ScopeInternals::handle(self);
   if ((handle.id & PlanNode::recorded) == 0) return;
   comm.require_alone(handle, area_of(channel()), [&] { return message.describe(); });
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <graph/Trellis_GraphControl.hpp>
-#include <graph/Trellis_GraphDoor.hpp>
+#include <task/Trellis_GraphControl.hpp>
+#include <graph/Trellis_GraphInternals.hpp>
 #include <mpi/Trellis_MpiError.hpp>
 #include <mpi/impl/Trellis_MpiCalls.hpp>
 #include <mpi/impl/Trellis_Outstanding.hpp>
 #include <mpi/impl/Trellis_UnusedHandles.hpp>
-#include <progress/Trellis_ProgressSource.hpp>
+#include <base/Trellis_ProgressSource.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -90,7 +90,7 @@ Outstanding::Outstanding(TaskHandle const& task)
     bool operator()() const { return outstanding->poll(); }
     [[nodiscard]] std::string report() const { return outstanding->report(); }
   };
-  m_progress = GraphDoor::add_progress(
+  m_progress = GraphInternals::add_progress(
       m_graph, std::make_shared<ProgressFunction<Poll>>(is_for_main_thread(), Poll{this}));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <mpi/impl/Trellis_MpiCalls.hpp>
 #include <mpi/impl/Trellis_UnusedHandles.hpp>
-#include <task/Trellis_Reserve.hpp>
-#include <threads/Trellis_SpinLock.hpp>
+#include <base/Trellis_Reserve.hpp>
+#include <base/Trellis_SpinLock.hpp>
 
 #include <atomic>
 #include <mutex>

@@ -5,10 +5,10 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Future.hpp>
 #include <Trellis_Label.hpp>
-#include <Trellis_LateView.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_KnownValue.hpp>
-#include <impl/Trellis_LateCount.hpp>
+#include <annotations/Trellis_LateView.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <annotations/impl/Trellis_KnownValue.hpp>
+#include <annotations/impl/Trellis_LateCount.hpp>
 #include <patterns/Trellis_HostTask.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <patterns/Trellis_ParallelScan.hpp>
@@ -157,8 +157,8 @@ struct Generation {
 
   [[nodiscard]] trellis::Impl::LateCount<TotalsCount> number(std::int64_t Totals::* which) const {
     return {TotalsCount{{},
-                        trellis::Impl::FutureDoor::handle(totals),
-                        trellis::Impl::FutureDoor::result(totals),
+                        trellis::Impl::FutureInternals::handle(totals),
+                        trellis::Impl::FutureInternals::result(totals),
                         which}};
   }
   /// Returns the number of new items; the future is ready when they exist.

@@ -3,10 +3,10 @@
 #define TRELLIS_IMPL_ITEMRANGE_HPP
 
 #include <Trellis_Label.hpp>
-#include <Trellis_ResourcePolicy.hpp>
-#include <Trellis_RunOn.hpp>
-#include <impl/Trellis_LateCount.hpp>
-#include <impl/Trellis_RebindPolicy.hpp>
+#include <annotations/Trellis_ResourcePolicy.hpp>
+#include <common/Trellis_RunOn.hpp>
+#include <annotations/impl/Trellis_LateCount.hpp>
+#include <annotations/impl/Trellis_RebindPolicy.hpp>
 #include <patterns/Trellis_ParallelScan.hpp>
 
 #include <Kokkos_Core.hpp>

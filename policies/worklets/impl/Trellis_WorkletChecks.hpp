@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_WORKLETCHECKS_HPP
 #define TRELLIS_IMPL_WORKLETCHECKS_HPP
 
-#include <impl/Trellis_WrongCalls.hpp>
+#include <annotations/impl/Trellis_WrongCalls.hpp>
 #include <worklets/Trellis_BindArgument.hpp>
 #include <worklets/Trellis_BindExecution.hpp>
 #include <worklets/Trellis_Signature.hpp>

@@ -28,14 +28,14 @@ extern Model const deque_seen_or_sleeper_seen;
 extern Model const queue_seen_or_sleeper_seen;
 extern Model const main_queue_is_seen;
 extern Model const policy_seen_or_sleeper_seen;
-extern Model const first_task_of_a_seat_is_seen;
+extern Model const first_task_of_a_slot_is_seen;
 extern Model const urgent_seen_or_sleeper_seen;
 extern Model const priority_seen_or_sleeper_seen;
 // TestLinks.cpp
 extern Model const one_before_one;
 extern Model const two_before_one;
 extern Model const two_behind_one;
-extern Model const published_to_region;
+extern Model const published_to_scope;
 extern Model const published_is_ready;
 extern Model const stale_pointer;
 extern Model const held_back;
@@ -47,7 +47,7 @@ extern Model const parts_of_parts;
 extern Model const part_on_thread_of_body;
 extern Model const body_waits_for_part;
 extern Model const rest_waits_for_part;
-extern Model const regions_of_regions;
+extern Model const scopes_of_scopes;
 // TestRecorded.cpp
 extern Model const replay_ends;
 extern Model const plan_follows_plan;

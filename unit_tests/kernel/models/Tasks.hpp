@@ -2,7 +2,7 @@
 #ifndef TRELLIS_TEST_TASKS_HPP
 #define TRELLIS_TEST_TASKS_HPP
 
-#include <kernel/Trellis_Task.hpp>
+#include <task/Trellis_Task.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What outlives a task: its cell (TaskSlab), its body (KeptTasks), its graph (EnginePin).
+// What outlives a task: its cell (TaskSlab), its body (DeferredTasks), its graph (EnginePin).
 //
 // - A cell is given to one thread at a time, which happens after the task that had it before.
 // - A body that is kept is destroyed once, after it has run.
@@ -7,9 +7,9 @@
 #include "Prove.hpp"
 #include "Tasks.hpp"
 
-#include <graph/Trellis_GraphControl.hpp>
-#include <task/Trellis_KeptBodies.hpp>
-#include <kernel/Trellis_TaskSlab.hpp>
+#include <task/Trellis_GraphControl.hpp>
+#include <task/Trellis_DeferredBodies.hpp>
+#include <task/Trellis_TaskSlab.hpp>
 
 #include <memory>
 #include <thread>
@@ -17,9 +17,9 @@
 namespace trellis::model {
 namespace {
 
+using Impl::DeferredTasks;
 using Impl::EnginePin;
 using Impl::GraphControl;
-using Impl::KeptTasks;
 using Impl::Task;
 using Impl::TaskHandle;
 using Impl::TaskSlab;
@@ -87,7 +87,7 @@ void take_chains() {
 
 void keep_bodies() {
   Tasks tasks(2);
-  KeptTasks kept;
+  DeferredTasks kept;
   int destroyed = 0;
   auto const destroy_all = [&] {
     for (Task* task = kept.take(); task != nullptr;) {

@@ -3,7 +3,7 @@
 // load buffering, and none that it forbids.
 #include "ModelChecker.hpp"
 
-#include <threads/Trellis_SpinLock.hpp>
+#include <base/Trellis_SpinLock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // OpenParts: what must be over before a task is complete that has parts. And parts of parts: the
-// thread that ends a part goes up their regions (as Engine::finish_part does).
+// thread that ends a part goes up their scopes (as Engine::finish_part does).
 //
 // - One thread finds that nothing is left, and no more than one.
 // - It happens after the body and all parts.
-// - It may give the region back: no other thread reads it any more.
+// - It may give the scope back: no other thread reads it any more.
 // - A body that waits for its parts happens after them, and so does the rest of a body.
 #include "Prove.hpp"
 #include "Tasks.hpp"
 
-#include <kernel/Trellis_Region.hpp>
-#include <kernel/Trellis_TaskSlab.hpp>
+#include <scope/Trellis_Scope.hpp>
+#include <task/Trellis_TaskSlab.hpp>
 #include <task/Trellis_Failure.hpp>
 
 #include <thread>
@@ -20,7 +20,7 @@ namespace {
 
 using Impl::FailureLog;
 using Impl::OpenParts;
-using Impl::Region;
+using Impl::Scope;
 using Impl::Task;
 using Impl::TaskSlab;
 
@@ -134,8 +134,8 @@ struct Tree {
   TaskSlab slab;
   FailureLog failures;
   Tasks tasks{3};
-  Region outer{slab, failures, false};  ///< the parts of the first task
-  Region inner{slab, failures, false};  ///< those of the second one
+  Scope outer{slab, failures, false};  ///< the parts of the first task
+  Scope inner{slab, failures, false};  ///< those of the second one
   int bodies[3] = {0, 0, 0};
   int ends[3] = {0, 0, 0};
 
@@ -154,28 +154,28 @@ struct Tree {
     (void)task.end_life([] {});
   }
   /// As Engine::finish_part from where the part has ended.
-  void part_over(Region* region) {
-    while (region != nullptr && region->open.part_over(false)) {
-      Task& whole = *region->owner;
-      require(region->owner_row == static_cast<int>(whole.id), "the body has left its row");
-      region->renew();
+  void part_over(Scope* scope) {
+    while (scope != nullptr && scope->open.part_over(false)) {
+      Task& whole = *scope->owner;
+      require(scope->owner_row == static_cast<int>(whole.id), "the body has left its row");
+      scope->renew();
       end(whole);
-      region = whole.region;
+      scope = whole.scope;
     }
   }
   /// As Parts::body_over.
-  void body_over(Region& region) {
-    Task& owner = *region.owner;
+  void body_over(Scope& scope) {
+    Task& owner = *scope.owner;
     bodies[owner.id - 1] = 1;
-    region.owner_row = static_cast<int>(owner.id);
-    if (!region.open.body_over()) return;
-    region.renew();
+    scope.owner_row = static_cast<int>(owner.id);
+    if (!scope.open.body_over()) return;
+    scope.renew();
     end(owner);
-    part_over(owner.region);
+    part_over(owner.scope);
   }
 };
 
-void go_up_regions() {
+void go_up_scopes() {
   Tree tree;
   std::thread leaf;
   tree.outer.open.add(true);
@@ -192,7 +192,7 @@ void go_up_regions() {
   part.join();
   leaf.join();
   for (int const each : tree.ends) require(each == 1, "each task ends once");
-  require(tree.outer.open.is_only_body(), "a region that is given back is as new");
+  require(tree.outer.open.is_only_body(), "a scope that is given back is as new");
 }
 
 }  // namespace
@@ -203,7 +203,7 @@ Model const part_on_thread_of_body{"a part runs above the body", &run_above_body
 
 Model const body_waits_for_part{"a body waits for its part", &wait_for_part};
 Model const rest_waits_for_part{"the rest of a body waits for its part", &wait_in_rest};
-Model const regions_of_regions{"a part of a part", &go_up_regions};
+Model const scopes_of_scopes{"a part of a part", &go_up_scopes};
 
 TEST(OpenPartsModel, TheLastOneEndsTheTaskAfterAllOthers) {
   prove(body_and_two_parts);
@@ -216,8 +216,8 @@ TEST(OpenPartsModel, AThreadThatWaitsComesAfterTheParts) {
   prove(rest_waits_for_part);
 }
 
-TEST(RegionModel, TheLastOneGoesUpAndMayGiveRegionsBack) {
-  prove(regions_of_regions);
+TEST(ScopeModel, TheLastOneGoesUpAndMayGiveScopesBack) {
+  prove(scopes_of_scopes);
 }
 
 }  // namespace trellis::model

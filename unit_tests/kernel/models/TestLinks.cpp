@@ -12,9 +12,9 @@
 #include "Tasks.hpp"
 
 #include <kernel/Trellis_Link.hpp>
-#include <kernel/Trellis_TaskSlab.hpp>
-#include <threads/Trellis_SpinLock.hpp>
-#include <threads/Trellis_TaskDeque.hpp>
+#include <task/Trellis_TaskSlab.hpp>
+#include <base/Trellis_SpinLock.hpp>
+#include <policy/Trellis_TaskDeque.hpp>
 
 #include <mutex>
 #include <thread>
@@ -116,7 +116,7 @@ void link_two() {
   require(bodies[2].runs == 1, "the last task runs once");
 }
 
-/// Two threads submit, into two regions.
+/// Two threads submit, into two scopes.
 void link_behind_one() {
   Tasks tasks(3);
   Body bodies[3];
@@ -244,12 +244,12 @@ void look_at_live_id() {
   worker.join();
 }
 
-/// Two threads submit to a region, a third one takes what is ready from a queue.
-void submit_to_region() {
+/// Two threads submit to a scope, a third one takes what is ready from a queue.
+void submit_to_scope() {
   Tasks tasks(2);
   Body bodies[2];
   TaskDeque ready;
-  SpinLock region;
+  SpinLock scope;
   Task* newest = nullptr;
   auto const run = [&](Task* task) {
     if (task == nullptr) return;
@@ -259,7 +259,7 @@ void submit_to_region() {
   auto const submit = [&](std::size_t k) {
     std::int32_t edges = 0;
     {
-      std::lock_guard const lock(region);
+      std::lock_guard const lock(scope);
       Tasks::admit(tasks[k], k + 1);
       if (newest != nullptr) {
         put_behind(*newest, newest->id, tasks[k], edges);
@@ -311,7 +311,7 @@ void hold_new_back() {
 Model const one_before_one{"one task before another", &link_one};
 Model const two_before_one{"two tasks before another", &link_two};
 Model const two_behind_one{"two tasks behind another", &link_behind_one};
-Model const published_to_region{"two threads submit", &submit_to_region};
+Model const published_to_scope{"two threads submit", &submit_to_scope};
 Model const published_is_ready{"a new task is ready", &hold_new_back};
 Model const stale_pointer{"a cell is used again", &reuse_cell};
 Model const held_back{"a pending task is held back", &hold_back};
@@ -325,7 +325,7 @@ TEST(LinkModel, NoSuccessorIsLostOrReleasedTwice) {
 }
 
 TEST(LinkModel, ANewTaskIsPublishedOnce) {
-  prove(published_to_region);
+  prove(published_to_scope);
   prove(published_is_ready);
 }
 

@@ -8,7 +8,7 @@
 // In all other models a thread that waits for a spin lock does not spin, see Bounds.
 #include "Prove.hpp"
 
-#include <threads/Trellis_SpinLock.hpp>
+#include <base/Trellis_SpinLock.hpp>
 
 #include <thread>
 

@@ -12,7 +12,7 @@
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <threads/Trellis_MainQueue.hpp>
-#include <threads/Trellis_TaskDeque.hpp>
+#include <policy/Trellis_TaskDeque.hpp>
 #include <threads/Trellis_TaskQueue.hpp>
 
 #include <array>
@@ -115,18 +115,18 @@ void push_to_main() {
   push_or_sleep([&] { queue.push(tasks[0]); }, [&] { return !found && queue.epoch() == seen; });
 }
 
-void push_to_policy(std::shared_ptr<SchedulingPolicy> const& policy, int seat, int priority) {
+void push_to_policy(std::shared_ptr<SchedulingPolicy> const& policy, int slot, int priority) {
   Tasks tasks(1);
   tasks[0].priority = priority;
   policy->start(2);
-  push_or_sleep([&] { policy->push(ReadyTask(&tasks[0]), seat); }, [&] { return policy->empty(); });
+  push_or_sleep([&] { policy->push(ReadyTask(&tasks[0]), slot); }, [&] { return policy->empty(); });
   require(policy->pop(1).impl() == &tasks[0], "a task that has been pushed is there");
 }
 
 void push_to_shared() {
   push_to_policy(make_work_stealing_policy(), -1, 0);
 }
-void push_to_seat() {
+void push_to_slot() {
   push_to_policy(make_work_stealing_policy(), 0, 0);
 }
 void push_urgent() {
@@ -144,7 +144,7 @@ Model const deque_seen_or_sleeper_seen{"a deque", &push_to_deque};
 Model const queue_seen_or_sleeper_seen{"a queue", &push_to_queue};
 Model const main_queue_is_seen{"the queue of the main thread", &push_to_main};
 Model const policy_seen_or_sleeper_seen{"work stealing, the shared queue", &push_to_shared};
-Model const first_task_of_a_seat_is_seen{"work stealing, the queue of a seat", &push_to_seat};
+Model const first_task_of_a_slot_is_seen{"work stealing, the queue of a slot", &push_to_slot};
 Model const urgent_seen_or_sleeper_seen{"work stealing, an urgent task", &push_urgent};
 Model const priority_seen_or_sleeper_seen{"priorities", &push_to_priority};
 
@@ -164,7 +164,7 @@ TEST(TaskQueueModel, APushSeesTheSleeperOrIsSeen) {
 
 TEST(PolicyModel, APushSeesTheSleeperOrIsSeen) {
   prove(policy_seen_or_sleeper_seen);
-  prove(first_task_of_a_seat_is_seen);
+  prove(first_task_of_a_slot_is_seen);
   prove(urgent_seen_or_sleeper_seen);
   prove(priority_seen_or_sleeper_seen);
 }

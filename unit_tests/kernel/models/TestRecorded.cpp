@@ -9,8 +9,8 @@
 #include "Tasks.hpp"
 
 #include <kernel/Trellis_Kernel.hpp>
-#include <kernel/Trellis_TaskSlab.hpp>
-#include <recorded/Trellis_PlanNode.hpp>
+#include <task/Trellis_TaskSlab.hpp>
+#include <task/Trellis_PlanNode.hpp>
 
 #include <thread>
 

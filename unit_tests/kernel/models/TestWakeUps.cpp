@@ -6,12 +6,12 @@
 // - Each task runs once: no thread sleeps for ever beside a task that is ready.
 // - A thread that waits for a condition is woken when it has come true.
 // - A thread that has waited happens after what it has waited for.
-// - A seat belongs to one thread at a time.
+// - A worker slot belongs to one thread at a time.
 #include "Prove.hpp"
 #include "Tasks.hpp"
 
 #include <threads/Trellis_Places.hpp>
-#include <threads/Trellis_TaskDeque.hpp>
+#include <policy/Trellis_TaskDeque.hpp>
 #include <threads/Trellis_TaskQueue.hpp>
 #include <threads/Trellis_Workers.hpp>
 
@@ -30,13 +30,13 @@ namespace {
 
 using Impl::Condition;
 using Impl::Places;
-using Impl::Seat;
 using Impl::Task;
 using Impl::TaskDeque;
 using Impl::TaskQueue;
 using Impl::TaskSource;
 using Impl::Until;
 using Impl::Workers;
+using Impl::WorkerSlot;
 
 /// What the engine is to its workers, with bodies that are known here.
 class Source final : public TaskSource {
@@ -64,30 +64,30 @@ class Source final : public TaskSource {
   }
   [[nodiscard]] int runs(int number) const { return m_runs[static_cast<std::size_t>(number)]; }
   /// What a body does, if there is something.
-  void (*body)(Source& source, Seat& seat, int number) = nullptr;
+  void (*body)(Source& source, WorkerSlot& slot, int number) = nullptr;
 
-  Task* pop(Seat&) override { return m_keeps ? m_kept.pop() : m_queue.pop_front().impl(); }
-  Task* pop_own(Seat&) override { return nullptr; }
+  Task* pop(WorkerSlot&) override { return m_keeps ? m_kept.pop() : m_queue.pop_front().impl(); }
+  Task* pop_own(WorkerSlot&) override { return nullptr; }
   /// As Engine::TaskEnds.
-  void run(Task* task, Seat& seat, Condition) override {
+  void run(Task* task, WorkerSlot& slot, Condition) override {
     auto const number = static_cast<int>(reinterpret_cast<std::uintptr_t>(task) / 64);
-    if (body != nullptr) body(*this, seat, number);
+    if (body != nullptr) body(*this, slot, number);
     ++m_runs[static_cast<std::size_t>(number)];
     bool const is_awaited = number == 1 && task_of_one.end_life([] {});
-    seat.completed.store(seat.completed.load(std::memory_order_relaxed) + 1,
+    slot.completed.store(slot.completed.load(std::memory_order_relaxed) + 1,
                          std::memory_order_release);
     if (is_awaited) workers.wake_waiters();
   }
-  [[nodiscard]] bool has_ready(Seat const&) const override {
+  [[nodiscard]] bool has_ready(WorkerSlot const&) const override {
     return m_keeps ? !m_kept.empty() : !m_queue.empty();
   }
   [[nodiscard]] std::size_t backlog() const override { return m_queue.size() + m_kept.size(); }
   [[nodiscard]] bool polls() const override { return false; }
-  [[nodiscard]] std::chrono::nanoseconds nap(Seat const&) const override { return {}; }
-  [[nodiscard]] bool has_own(Seat const&) const override { return false; }
-  void idle(Seat&) override {}
-  void found_nothing(Seat&) override {}
-  void leaves(Seat&) override {}
+  [[nodiscard]] std::chrono::nanoseconds nap(WorkerSlot const&) const override { return {}; }
+  [[nodiscard]] bool has_own(WorkerSlot const&) const override { return false; }
+  void idle(WorkerSlot&) override {}
+  void found_nothing(WorkerSlot&) override {}
+  void leaves(WorkerSlot&) override {}
 
  private:
   Places m_places;
@@ -165,7 +165,7 @@ void wait_for_task() {
 /// A body submits a task and waits for it, so another worker has to take its place.
 void wait_inside() {
   Source source(1);
-  source.body = [](Source& in, Seat& seat, int number) {
+  source.body = [](Source& in, WorkerSlot& slot, int number) {
     if (number != 2) return;
     Tasks::admit(in.task_of_one, 1);
     in.submit(1);
@@ -174,7 +174,7 @@ void wait_inside() {
       in.task_of_one.has_waiter = true;
     }
     auto const done = [&] { return in.task_of_one.live_id.load(std::memory_order_acquire) != 1; };
-    in.workers.block_until(done, seat);
+    in.workers.block_until(done, slot);
     require(in.runs(1) == 1, "a body goes on after what it has waited for");
   };
   source.submit(2);
@@ -188,7 +188,7 @@ void wait_inside() {
 /// all have done.
 void start_from_worker() {
   Source source(2);
-  source.body = [](Source& in, Seat&, int number) {
+  source.body = [](Source& in, WorkerSlot&, int number) {
     if (number == 2) in.submit(3);
   };
   source.submit(2);
@@ -224,9 +224,9 @@ void come_true_for_worker() {
 /// The same for a body that waits.
 void come_true_for_body() {
   Source source(1);
-  source.body = [](Source& in, Seat& seat, int) {
+  source.body = [](Source& in, WorkerSlot& slot, int) {
     auto const done = [&] { return in.flag.load(std::memory_order_seq_cst); };
-    in.workers.block_until(done, seat);
+    in.workers.block_until(done, slot);
   };
   source.submit(2);
   source.flag.store(true, std::memory_order_seq_cst);
@@ -239,7 +239,7 @@ void come_true_for_body() {
 /// The first body waits for what the second one does, and the engine does not know that.
 void need_two_workers() {
   Source source(2, true);
-  source.body = [](Source& in, Seat&, int number) {
+  source.body = [](Source& in, WorkerSlot&, int number) {
     if (number == 2) in.flag.store(true, std::memory_order_release);
     while (number == 3 && !in.flag.load(std::memory_order_acquire)) std::this_thread::yield();
   };
@@ -270,10 +270,10 @@ void wait_and_submit() {
   Source source(1, true);
   Tasks::admit(source.task_of_one, 1);
   source.task_of_one.has_waiter = true;
-  source.body = [](Source& in, Seat& seat, int number) {
+  source.body = [](Source& in, WorkerSlot& slot, int number) {
     if (number != 2) return;
     auto const done = [&] { return in.task_of_one.live_id.load(std::memory_order_acquire) != 1; };
-    in.workers.block_until(done, seat);
+    in.workers.block_until(done, slot);
   };
   source.submit(2);
   source.submit(1);
@@ -345,7 +345,7 @@ TEST(WakeUpModel, AThreadThatWaitsIsWoken) {
   prove(true_for_body);
 }
 
-TEST(WakeUpModel, ASeatBelongsToOneThreadAtATime) {
+TEST(WakeUpModel, AWorkerSlotBelongsToOneThreadAtATime) {
   prove(two_guests_follow_each_other);
 }
 

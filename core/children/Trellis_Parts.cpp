@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <task/Trellis_AccessRequest.hpp>
+#include <children/Trellis_Parts.hpp>
+#include <kernel/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <recorded/Trellis_PlanState.hpp>
+#include <base/Trellis_Reserve.hpp>
+#include <scope/Trellis_TaskText.hpp>
+
+#include <algorithm>
+
+/// Splits tasks into parts, while they run or before.
+namespace trellis::Impl {
+
+namespace {
+
+std::string name_of(Label const& label) {
+  return "task " + label.text();
+}
+
+}  // namespace
+
+// --- a running task ------------------------------------------------------------------------------
+
+/// Returns a scope for parts, from those that all slots share. The caller holds the graph's lock.
+ScopePtr Parts::take_scope() {
+  if (m_spare_scopes.empty()) return ScopePtr(new Scope(m_slab, m_failures, m_recorder != nullptr));
+  ScopePtr scope = std::move(m_spare_scopes.back());
+  m_spare_scopes.pop_back();
+  return scope;
+}
+
+/// The caller holds the lock of the owner's parts.
+Scope& Parts::make_scope(Task& owner, WorkerSlot* slot) {
+  if (owner.runs_on_device())
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + name_of(owner.label) + " runs on a device and cannot have parts");
+  ScopePtr scope;
+  if (slot != nullptr && !slot->scopes.empty()) {
+    scope = std::move(slot->scopes.back());
+    slot->scopes.pop_back();
+  } else {
+    NestedHold const graph(m_submission);
+    scope = take_scope();
+  }
+  scope->owner = &owner;
+  owner.inner = std::move(scope);
+  owner.is_split.store(true, std::memory_order_release);
+  return *owner.inner;
+}
+
+/// Called when the task and its parts are over. The scope is kept for another task, unless it has
+/// grown large. The user's objects in it are destroyed without the lock. (A search for circles of
+/// waits may look at the scope until it is taken from the task.)
+void Parts::close_scope(Task& owner, WorkerSlot& slot) {
+  constexpr std::size_t most_of_slot = 32;
+  constexpr std::size_t most = 1024;
+  ScopePtr scope;
+  {
+    PartsHold const lock(owner, m_submission, PartsHold::nested);
+    scope = std::move(owner.inner);
+    owner.is_split.store(false, std::memory_order_relaxed);
+  }
+  if (scope == nullptr || !scope->is_small()) return;
+  scope->renew();
+  if (slot.number >= 0 && slot.scopes.size() < most_of_slot) {
+    slot.scopes.push_back(std::move(scope));
+    return;
+  }
+  std::lock_guard const lock(m_submission);
+  if (m_spare_scopes.size() < most) m_spare_scopes.push_back(std::move(scope));
+}
+
+/// Removes parts that are done, and reserves room. Failed parts stay, as they still cancel a
+/// synchronizing part.
+void Parts::make_room_for_part(Scope& scope) const {
+  std::erase_if(scope.parts, [&](LiveAccess const& other) {
+    return other.task->live_id.load(std::memory_order_acquire) != other.id &&
+           m_failures.poisons(other.id) == nullptr;
+  });
+  scope.parts.reserve(std::max<std::size_t>(8, 2 * scope.parts.size()));
+}
+
+/// Throws if a part asks for more than its owner has declared and not given up, or made itself. The
+/// caller holds the lock of the owner's parts; `error_of` composes the message without it.
+void Parts::check_within(Scope& scope, AccessRequest const& request, std::uint64_t hash) {
+  Task const& owner = *scope.owner;
+  AccessKind const kind = request.kind();
+  auto const access_at = [&](std::size_t k) -> TaskAccess const& {
+    return owner.access(static_cast<std::uint32_t>(k));
+  };
+  auto const is_declared = [&](std::size_t k) {
+    return contains(access_at(k).entry->area, request.area) &&
+           owner.kind(access_at(k)).covers(kind);
+  };
+  auto const is_local = [&](std::size_t k) { return contains(scope.local[k], request.area); };
+  auto const hash_of_declared = [&](std::size_t k) { return access_at(k).entry->area.hash(); };
+  auto const hash_of_local = [&](std::size_t k) { return scope.local[k].hash(); };
+  std::size_t const declares = owner.access_count;
+  std::size_t const locals = scope.local.size();
+  if (scope.places_of_declared.fits_at_once(hash, declares, hash_of_declared, is_declared) ||
+      scope.places_of_local.fits_at_once(hash, locals, hash_of_local, is_local) ||
+      scope.places_of_declared.fits_anywhere(declares, hash_of_declared, is_declared) ||
+      scope.places_of_local.fits_anywhere(locals, hash_of_local, is_local))
+    return;
+  std::string declared;
+  bool elsewhere = false;
+  owner.for_each_access([&](TaskAccess const& access) {
+    if (contains(access.entry->area, request.area))
+      declared += (declared.empty() ? "" : ", ") + owner.kind(access).text();
+    else
+      elsewhere = elsewhere || overlaps(access.entry->area, request.area);
+  });
+  throw NotWithin{&request, !declared.empty() ? ", a promotion: that has " + declared + " there"
+                            : elsewhere
+                                ? ", an area that no single access of that contains"
+                                : ", which that does not access (what its body made itself is "
+                                  "to be given to local())"};
+}
+
+Error Parts::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
+  AccessRequest const& request = *wrong.request;
+  ResourceInfo const info = info_of(request);
+  std::string asked = name_of(request, info);
+  std::string const owner =
+      text_of(LiveAccess{spec.parent.task, spec.parent.id}, m_submission, [&](Task const& task) {
+        asked = name_of(request, info, task);
+        return describe(task, &request.area);
+      });
+  return {Error::Kind::bad_access, "Trellis: " + name_of(spec.label) + " is to be a part of " +
+                                       owner + " and asks for " + request.kind().text() + ' ' +
+                                       asked + wrong.why};
+}
+
+/// Checks the explicit dependencies of a part, which lead out of its scope, so they could close a
+/// circle. Requires the mutex of the waiters.
+bool Parts::check_explicit(TaskSpec const& spec) {
+  Task& owner = *spec.parent.task;
+  // A live part of the same task is not behind that task. (A handle may be stale. Then its task is
+  // done, and either answer is right.)
+  Scope const* parts = nullptr;
+  {
+    PartsHold const lock(owner, m_submission, PartsHold::nested);
+    parts = owner.inner.get();
+  }
+  bool any_outside = false;
+  for (TaskHandle const& before : spec.after) {
+    if (m_kernel.is_done(before) || (parts != nullptr && before.task->scope == parts)) continue;
+    any_outside = true;
+    if (!m_waiters.holds_up({&owner, spec.parent.id}, before.id)) continue;
+    throw Error(Error::Kind::deadlock,
+                "Trellis: " + name_of(spec.label) + " is to be a part of " +
+                    text_of(owner, m_submission) + " and to run after " +
+                    text_of(LiveAccess{before.task, before.id}, m_submission) +
+                    ", which cannot be complete before that is: a circle");
+  }
+  return any_outside;
+}
+
+void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
+  PartsHold const lock(*self.task, m_submission);
+  Scope& scope = open_scope(Kernel::require_live(self, "makes something its own"),
+                            slot_for_parts(Frame::of(m_kernel)));
+  if (!what.area.empty()) scope.local.push_back(what.area);
+}
+
+/// The rest is a part like any other: the owner is not complete before it is, no thread waits
+/// meanwhile, and its failure is the owner's failure. It declares no accesses, as the body does not
+/// declare what it touches among its parts, but it comes after all of them.
+///
+/// INVARIANT (one body at a time). The last act of a body is to submit its rest, and so it is for
+/// each rest. From then on neither touches the functor. A rest is published after that, so its
+/// thread happens after all that was written to the functor before. It need not wait for the task
+/// that submits it.
+///
+/// A body that runs again and again lets other tasks pass, see Engine::pop.
+TaskHandle Parts::submit_continuation(TaskHandle const& self, TaskSpec&& spec) {
+  Vector<TaskHandle> before(spec.after.begin(), spec.after.end());
+  TaskId const running = Frame::of(m_kernel)->task.id;
+  {
+    PartsHold const lock(*self.task, m_submission);
+    Task& owner = Kernel::require_live(self, "is to go on");
+    spec.main_thread = owner.marks.main_thread;
+    spec.priority = owner.priority;
+    if (spec.ops->may_wait) spec.space = owner.space;  // the same body again, with as many threads
+    if (owner.inner != nullptr)
+      for (LiveAccess const part : owner.inner->parts)
+        if (part.id != running) before.push_back(m_kernel.handle_of(part.task, part.id));
+  }
+  spec.after = before;
+  spec.parent = self;
+  return m_kernel.submit(std::move(spec), nullptr);
+}
+
+TaskId Parts::hold_parts(TaskHandle const& self) {
+  PartsHold const lock(*self.task, m_submission);
+  Scope& scope =
+      open_scope(Kernel::require_live(self, "forks parts"), slot_for_parts(Frame::of(m_kernel)));
+  scope.waits_for_owner = true;
+  scope.held_from = scope.newest + 1;
+  return scope.newest;
+}
+
+Vector<LiveAccess> Parts::take_held(Task& owner, TaskId behind) {
+  PartsHold const lock(owner, m_submission, PartsHold::nested);
+  owner.inner->waits_for_owner = false;
+  Vector<LiveAccess> held;
+  for (LiveAccess const part : owner.inner->parts)
+    if (part.id > behind) held.push_back(part);
+  return held;
+}
+
+/// Called when the body has ended. Returns the task to run next, if any.
+Task* Parts::body_over(Task& owner, WorkerSlot& slot, TaskState state) {
+  Scope& scope = *owner.inner;
+  scope.owner_state = state;
+  scope.owner_row = slot.number;
+  if (m_recorder && state != TaskState::cancelled) m_recorder->returned(owner);
+  return scope.open.body_over() ? whole_over(owner, slot) : nullptr;
+}
+
+Task* Parts::whole_over(Task& owner, WorkerSlot& slot) {
+  Scope const& scope = *owner.inner;
+  TaskState const of_body = scope.owner_state;
+  TaskState const state = of_body == TaskState::done ? state_of_whole(owner) : of_body;
+  return m_kernel.complete(owner, slot, state, scope.owner_row);
+}
+
+// --- a pending task ------------------------------------------------------------------------------
+
+namespace {
+
+constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](void*) noexcept {},
+                              [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
+
+}  // namespace
+
+/// INVARIANT. While this thread has an edge in the task's count of unfinished edges the task cannot
+/// start, so its body belongs to this thread. Each part has one edge more than its predecessors
+/// among the parts give it. The thread that starts the owner (or cancels it) takes that edge off.
+/// It happens after this function by the owner's own count.
+bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
+  if (m_submission.is_held_here()) Submitting::refuse();
+  TaskHandle const handle = m_kernel.resolve(asked);
+  Task& task = *handle.task;
+  auto const refuse = [&](char const* why) {
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + text_of(LiveAccess{&task, handle.id}, m_submission) + why);
+  };
+  if (task.live_id.load(std::memory_order_acquire) != handle.id) return false;
+  if ((handle.id & PlanNode::recorded) != 0) refuse(" belongs to a plan and cannot be refined");
+  bool replays = false;
+  {
+    // A collected task gets its id before the rest of its data, under the graph's lock.
+    NestedHold const graph(m_submission, asked.id != handle.id);
+    std::lock_guard const lock(task.lock);  // while live under it, the task does not change
+    if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
+    replays = task.marks.is_replay;
+    std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
+    while (!replays && unfinished != 0 &&
+           !task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
+                                                  std::memory_order_acq_rel)) {
+    }
+    if (!replays && unfinished == 0) return false;
+  }
+  if (replays) refuse(" replays a plan and cannot be refined");
+  // From here on it cannot start.
+  struct HeldUp {
+    Kernel& kernel;
+    Task& task;
+    ~HeldUp() {
+      if (!task.count_down()) return;
+      Frame* const frame = Frame::of(kernel);
+      kernel.make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+    }
+  } const held_up{m_kernel, task};
+  if (task.runs_on_device()) refuse(" runs on a device and cannot be refined");
+  TaskOps const* old_ops = nullptr;
+  {
+    PartsHold const lock(task, m_submission);
+    if (task.inner == nullptr) {
+      open_scope(task, slot_for_parts(Frame::of(m_kernel))).waits_for_owner = true;
+      std::lock_guard const lock_of_task(task.lock);
+      old_ops = task.ops;
+      task.ops = &refined_ops;
+    }
+  }
+  if (old_ops == nullptr) refuse(" has been refined before");
+  if (m_recorder) m_recorder->refined(task);
+  {
+    // See Destructors.
+    Frame const frame(m_kernel, m_kernel.own_slot(), task, Frame::What::destroys);
+    old_ops->destroy(task.body);
+  }
+  task.free_body();
+  task.body = task.storage;
+  try {
+    split(handle);
+  } catch (...) {
+    inherit(task, m_kernel.current_failure(task));
+  }
+  return true;
+}
+
+/// Starts, or cancels, the parts that the owner got while it was pending. Called when the owner
+/// starts or is cancelled.
+void Parts::start_parts(Task& owner, WorkerSlot& slot) {
+  Vector<LiveAccess> parts;
+  {
+    PartsHold const lock(owner, m_submission, PartsHold::nested);
+    parts = owner.inner->parts;
+    owner.inner->waits_for_owner = false;
+  }
+  // The failure is read before any part starts, as a part that has started may fail and so change
+  // it. It cancels the parts.
+  FailurePtr const failure = owner.failure;
+  Vector<Task*> ready;
+  for (LiveAccess const part : parts) trigger(*part.task, failure, ready);
+  for (Task* part : ready) m_kernel.make_ready(*part, &slot);
+}
+
+}  // namespace trellis::Impl

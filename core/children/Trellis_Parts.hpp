@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PARTS_HPP
+#define TRELLIS_IMPL_PARTS_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_Tag.hpp>
+#include <demotion/Trellis_Demotion.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Kernel.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <scope/Trellis_Scope.hpp>
+#include <task/Trellis_Task.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
+#include <base/Trellis_Reserve.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace trellis::Impl {
+
+struct AccessRequest;
+struct TaskSpec;
+class Waiters;
+
+/// Splits tasks into parts, while they run or before. Keeps the scopes of the parts, checks what a
+/// part may ask for, and starts and ends the split tasks.
+class Parts {
+ public:
+  Parts(Kernel& kernel, Waiters& waiters)
+      : m_kernel(kernel),
+        m_submission(kernel.lock()),
+        m_slab(kernel.slab()),
+        m_failures(kernel.failures()),
+        m_waiters(waiters),
+        m_recorder(kernel.recorder()),
+        m_needs_graph(kernel.recorder() != nullptr || kernel.is_serial()) {}
+  Parts(Parts const&) = delete;
+  Parts& operator=(Parts const&) = delete;
+
+  // Called by the body of a running task, see TaskScope.
+  void add_local(TaskHandle const& self, AccessRequest const& what);
+  /// Replaces the body of a pending task by parts that `split` submits at once. False when the task
+  /// is not pending.
+  bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
+  /// Submits what is left of a task's body when it returns, as a part that comes after all its
+  /// parts so far.
+  TaskHandle submit_continuation(TaskHandle const& self, TaskSpec&& spec);
+  /// Holds new parts of the running task back from here on, see Sections. Returns the newest one
+  /// that is not held.
+  TaskId hold_parts(TaskHandle const& self);
+  /// Returns the held parts, which come after `behind`, and holds no new ones from here on. Each of
+  /// them has one edge that belongs to the caller.
+  Vector<LiveAccess> take_held(Task& owner, TaskId behind);
+
+  // Used while a part is submitted:
+  void need_graph() { m_needs_graph = true; }
+  /// Returns the slot whose counts, cells and ids a part uses that the calling thread submits.
+  /// Null: it uses those of the graph, under the graph's lock.
+  [[nodiscard]] WorkerSlot* slot_for_parts(Frame const* frame) const {
+    bool const has_slot = frame != nullptr && frame->slot.number >= 0 && !m_needs_graph;
+    return has_slot ? &frame->slot : nullptr;
+  }
+  Scope& open_scope(Task& owner, WorkerSlot* slot) {
+    return owner.inner != nullptr ? *owner.inner : make_scope(owner, slot);
+  }
+  /// `frame`: the one in which the calling thread submits the part, or null.
+  void add_part(Scope& scope, Task& part, Frame const* frame) {
+    scope.open.add(runs_body(frame, scope));
+    if (scope.parts.size() == scope.parts.capacity()) make_room_for_part(scope);
+    scope.parts.push_back({&part, part.id});
+    if (scope.shrinks) Demotions::count_part(scope, part);
+  }
+  /// Thrown for an access that a part asks for and its owner does not have.
+  struct NotWithin {
+    AccessRequest const* request;
+    std::string why;
+  };
+  /// Throws NotWithin. `hash`: of the area.
+  static void check_within(Scope& scope, AccessRequest const& request, std::uint64_t hash);
+  [[nodiscard]] Error error_of(NotWithin const& wrong, TaskSpec const& spec) const;
+  /// Throws if a task that the part is to come after cannot be complete before the part's owner is.
+  /// True: one of those tasks is neither complete nor a part of the same owner.
+  [[nodiscard]] bool check_explicit(TaskSpec const& spec);
+
+  // For a task that has been split:
+  /// True if this is the frame of the body that was split into the parts of the scope.
+  [[nodiscard]] static bool runs_body(Frame const* frame, Scope const& scope) {
+    return frame != nullptr && &frame->task == scope.owner && frame->what == Frame::What::runs;
+  }
+  [[nodiscard]] ScopePtr take_scope();
+  void close_scope(Task& owner, WorkerSlot& slot);
+  void start_parts(Task& owner, WorkerSlot& slot);
+  Task* body_over(Task& owner, WorkerSlot& slot, TaskState state);
+  /// Called when the body and all parts are over. Returns the task to run next, if any.
+  Task* whole_over(Task& owner, WorkerSlot& slot);
+
+ private:
+  Scope& make_scope(Task& owner, WorkerSlot* slot);
+  void make_room_for_part(Scope& scope) const;
+
+  Kernel& m_kernel;
+  SubmissionLock& m_submission;
+  TaskSlab& m_slab;
+  FailureLog const& m_failures;
+  Waiters& m_waiters;
+  Recorder* const m_recorder;  ///< null: the graph does not record
+  /// True if parts are submitted under the graph's lock, too: rules compare all tasks, a record
+  /// keeps the order of submission, and the serial order is that of the ids. It does not change
+  /// once there are tasks.
+  bool m_needs_graph;
+  /// Scopes of tasks that are over, for reuse. Guarded by m_submission.
+  Vector<ScopePtr> m_spare_scopes;
+};
+
+}  // namespace trellis::Impl
+
+#endif

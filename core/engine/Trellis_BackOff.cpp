@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <kernel/Trellis_Frame.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+/// The back-off of workers that have caught up with a thread that submits short tasks.
+///
+/// Such workers slow all threads down. The cache lines of each task, of the queue, and of the
+/// counts of searching threads then go back and forth between cores several times, and the
+/// submitter waits for each of them. On 16 cores an empty task took three to six times as long with
+/// 16 workers as with two. So workers back off until the submitter is some tasks ahead, or does
+/// something else, and not for long. They do so only if tasks come faster than one in a
+/// microsecond, as seen by this slot since it last checked; slower tasks lose little.
+///
+/// A worker checks every 64 tasks, and when it has found nothing to do. In the second case it
+/// counts as searching, so no other thread is woken in its place. So it backs off only as long as
+/// the submitter has a lent permit (`Workers::somebody_submits`), or, beside a single worker, a
+/// core of its own. (The worker would otherwise go to sleep and be woken every few tasks, and to
+/// wake it takes as long as to submit fifty.) Parts do not count as submissions in either case, as
+/// the thread that submits them may wait for them. Many idle workers share one `SpinLeader`, and
+/// themselves check only how long it has been.
+///
+/// Each look at the submitter's progress takes a cache line away from it, and its next atomic
+/// operation waits until it has the line back. So there is one such look in 8 us. Lines that change
+/// seldom tell whether it still submits, and whether a thread sleeps; those are read all the time.
+///
+/// Ready tasks wait meanwhile: for some 50 us at most, and after the last submission until two
+/// looks have passed, or the submitter waits. So no worker backs off in these cases:
+/// - Enough tasks are in flight, as they may depend on each other: 32 for each worker, but not
+///   fewer than 64, nor more than 256. (What is left when the submitter waits has to be run then.)
+/// - A thread sleeps until something is done.
+/// - A device or a function has to be polled.
+/// - The worker has to stop.
+/// - The worker has nothing to do, and threads have no core each.
+namespace trellis::Impl {
+
+namespace {
+using std::chrono::nanoseconds;
+constexpr int tasks_between = 64;  // a worker's own, between two looks
+constexpr int fewest = 16;         // submitted, to tell how fast they come
+constexpr nanoseconds short_task{1000};
+constexpr nanoseconds between_looks{8000};
+constexpr nanoseconds in_all{48000};
+constexpr int pauses = 25;  // between two looks at the lines that change seldom
+}  // namespace
+
+inline bool Engine::enough_in_flight() const {
+  return in_flight() >= static_cast<std::uint64_t>(std::clamp(32 * m_workers.permits(), 64, 256));
+}
+
+/// True if tasks have come fast since this slot last checked. False as long as they are few.
+bool Engine::come_fast(WorkerSlot& slot, std::chrono::steady_clock::time_point now) const {
+  std::uint64_t const seen = m_submission.submitted();
+  auto const count = static_cast<std::int64_t>(seen - slot.seen_submitted);
+  auto const took = now - slot.paused_at;
+  if (count < fewest && took < fewest * short_task) return false;
+  slot.paused_at = now;
+  slot.seen_submitted = seen;
+  return count >= fewest && took < count * short_task;
+}
+
+void Engine::back_off(WorkerSlot& slot) {
+  slot.until_pause = tasks_between;
+  if (slot.waits) return;
+  auto const now = std::chrono::steady_clock::now();
+  m_workers.look_after_submitter(slot, now);
+  if (come_fast(slot, now)) look_out(now, false);
+}
+
+void Engine::found_nothing(WorkerSlot& slot) {
+  if (!m_workers.submitter_has_core()) return;
+  if (slot.waits || Frame::top != nullptr || polls() || m_workers.oversubscribed()) return;
+  if (m_leader.follow(in_all)) return;
+  auto const now = std::chrono::steady_clock::now();
+  if (come_fast(slot, now)) look_out(now, true);
+}
+
+void Engine::look_out(std::chrono::steady_clock::time_point begin, bool is_idle) {
+  if (!m_leader.begin()) return;
+  bool const is_lent = m_workers.somebody_submits();
+  auto const may_stay = [&] {
+    return m_workers.somebody_submits() == is_lent && !m_workers.anyone_waits() && !polls() &&
+           !m_workers.oversubscribed();
+  };
+  std::uint64_t seen = m_submission.submitted();
+  for (auto now = begin; now - begin < in_all && !enough_in_flight();) {
+    if (is_idle && !m_workers.submitter_has_core()) break;
+    auto const looked = now;
+    while (may_stay() && now - looked < between_looks) {
+      for (int k = 0; k < pauses; ++k) cpu_relax();
+      now = std::chrono::steady_clock::now();
+    }
+    std::uint64_t const news = m_submission.submitted();
+    if (!may_stay() || std::exchange(seen, news) == news) break;
+  }
+  m_leader.end();
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <kernel/Trellis_Frame.hpp>
+
+#include <chrono>
+
+/// Makes tasks ready, and takes ready ones for threads.
+namespace trellis::Impl {
+
+void Kernel::make_ready(Task& task, WorkerSlot* slot) {
+  Engine& engine = engine_of(*this);
+  task.state.store(TaskState::ready, std::memory_order_relaxed);
+  m_events.changed(task, TaskState::ready);
+  bool const cancelled = task.failure != nullptr;
+  if (task.exclusive && !cancelled && !m_serial && !engine.may_exclude(task, slot)) return;
+  if (goes_to_policy(task) || task.marks.has_own_queue) [[likely]]
+    return push(task, slot);
+  Task* const released = task.marks.is_fusable ? engine.m_fusion.hold(task) : &task;
+  if (released == nullptr) return engine.m_fusion.tell();
+  if (!engine.m_device_tasks.launches_here(*released)) return push(*released, slot);
+  if (engine.m_device_tasks.offer(*released)) return;
+  WorkerSlot& here = slot != nullptr ? *slot : Workers::no_slot();
+  engine.launch(*released, here);
+}
+
+/// Asks Exclusion for the task's areas, and pushes tasks that get their turn by that. False: it
+/// waits there.
+bool Engine::may_exclude(Task& task, WorkerSlot* slot) {
+  Vector<Task*> others;
+  bool const may_run = m_exclusion.acquire(task, others);
+  for (Task* other : others) push(*other, slot);
+  return may_run;
+}
+
+void Kernel::push_own(Task& task) {
+  Engine& engine = engine_of(*this);
+  if (task.marks.main_thread) {
+    engine.m_main.push(task);
+    return m_workers.main_ready_added();
+  }
+  (task.marks.is_section ? engine.m_awaited : engine.m_continuations).push(task);
+  m_workers.ready_added();
+}
+
+bool Engine::has_ready(WorkerSlot const& slot) const {
+  return has_task(slot) || m_polling.may_be_polled(slot) || m_fusion.any_deferred();
+}
+
+bool Engine::has_task(WorkerSlot const& slot) const {
+  if (!m_policy->empty() || !m_continuations.empty() || !m_awaited.empty() ||
+      (slot.is_main && !m_main.empty()))
+    return true;
+  return m_completions.any_said() || m_fusion.may_be_taken();
+}
+
+std::chrono::nanoseconds Engine::nap(WorkerSlot const& slot) const {
+  constexpr std::chrono::milliseconds before_look{1};
+  if (has_task(slot)) return {};
+  if (m_polling.any_function()) return m_polling.nap();
+  bool const asks = m_polling.may_be_polled(slot);
+  return m_fusion.any_deferred() && !asks ? before_look : std::chrono::nanoseconds(0);
+}
+
+bool Engine::has_own(WorkerSlot const& slot) const {
+  return slot.is_main && (!m_main.empty() || m_polling.any_of_main());
+}
+
+/// FAIRNESS. A body may run again and again until something happens that another task does, or a
+/// device. So every other task goes before a body that runs again, whatever the policy prefers and
+/// whatever queue the task is in. Bodies that run again go in the order of arrival. But a body that
+/// does a bit at a time must not wait for the end of all that others submit: after a few other
+/// tasks it has its turn. It must not wait for the end of a chain either, and nor must a task of
+/// the main thread. So a thread that goes on with what the policy keeps asks after each task
+/// whether anything goes before that (`something_is_due`). Tasks of the main thread may submit
+/// others of its own until some other task is over. So another task has its turn after a few.
+///
+/// A section that has had to wait for what comes before it has a thread that waits for it, and does
+/// nothing else. So it goes before what the policy has, where it would be the last. Threads may
+/// fork sections again and again until some other task is over. So the policy's tasks have a turn
+/// after a few sections.
+///
+/// No wake-up is lost (see Workers). A section is in `m_awaited` before `push_own` looks for a
+/// thread to wake. A thread that goes to sleep gives its permit back, and then asks `has_task`,
+/// which looks there. Both are sequentially consistent. So a relaxed look in `pop` may miss a
+/// section: `has_task` finds it before the thread sleeps.
+///
+/// Tasks whose last Completion has been resolved go first, as much may wait for them. A thread that
+/// finds no task polls progress functions below.
+Task* Engine::pop(WorkerSlot& slot) {
+  m_polling.launch_offered(slot);
+  if (slot.wants != nullptr) [[unlikely]]
+    return pop_for_waiting(slot);
+  if (!slot.searching && m_polling.is_due(slot)) m_polling.poll(slot, false);
+  if (m_completions.any_said(std::memory_order_relaxed))
+    if (Task* const task = complete_said(slot)) return task;
+  bool const rests = any_continuation(slot);
+  if (rests && ++slot.since_continuation > before_continuation)
+    if (Task* const rest = pop_continuation(slot)) return rest;
+  if (slot.is_main)
+    if (Task* const task = pop_of_main(slot)) return task;
+  if (!m_awaited.empty(std::memory_order_relaxed)) [[unlikely]]
+    if (Task* const task = pop_awaited(slot)) return task;
+  if (Task* const task = m_policy->pop(slot.number).impl()) return task;
+  if (m_fusion.any())
+    if (Task* const task = m_fusion.pop(slot, rests)) return task;
+  if (m_polling.busy()) {
+    if (m_polling.poll(slot, true)) {
+      if (Task* const task = complete_said(slot)) return task;
+      if (Task* const task = m_policy->pop(slot.number).impl()) return task;
+    }
+    m_polling.become_proxy();
+  }
+  return rests ? pop_continuation(slot) : nullptr;
+}
+
+/// Takes the next task of the main thread; after a few of them one of other threads, if there is
+/// one.
+Task* Engine::pop_of_main(WorkerSlot& slot) {
+  if (!m_main.has_first()) return nullptr;
+  if (slot.of_main_in_row < before_others) {
+    ++slot.of_main_in_row;
+    return m_main.pop();
+  }
+  slot.of_main_in_row = 0;
+  if (Task* const task = m_awaited.pop()) return task;
+  Task* const task = m_policy->pop(slot.number).impl();
+  return task != nullptr ? task : m_main.pop();
+}
+
+Task* Engine::pop_awaited(WorkerSlot& slot) {
+  if (slot.awaited_in_row < before_others) {
+    ++slot.awaited_in_row;
+    return m_awaited.pop();
+  }
+  slot.awaited_in_row = 0;
+  Task* const task = m_policy->pop(slot.number).impl();
+  return task != nullptr ? task : m_awaited.pop();
+}
+
+/// Takes, for a thread that waits, a task that it wants, or one that no other thread may run.
+Task* Engine::pop_for_waiting(WorkerSlot& slot) {
+  if (Task* const task = pop_wanted(slot, *slot.wants)) return task;
+  return pop_own(slot);
+}
+
+/// Completes tasks whose last Completion has been resolved, until one of them leaves a task to run
+/// next.
+Task* Engine::complete_said(WorkerSlot& slot) {
+  ++t_deferring_locks;
+  constexpr int most = 32;
+  bool any = false;
+  Task* next = nullptr;
+  for (int k = 0; k < most && next == nullptr; ++k) {
+    if (!m_completions.any_said(std::memory_order_relaxed)) break;
+    next = m_completions.complete_said(slot);
+    any = true;
+  }
+  if (--t_deferring_locks == 0 && t_any_deferred_objects)
+    m_destructors.destroy_deferred_objects_on(slot, next);
+  // As with devices, perhaps no other thread notices what these completions have made true.
+  if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
+  return next;
+}
+
+Task* Engine::pop_own(WorkerSlot& slot) {
+  if (!slot.is_main) return nullptr;
+  if (m_polling.any_of_main()) m_polling.poll_of_main(slot);
+  if (Task* const task = m_main.pop()) return task;
+  return m_main.pop_continuation();
+}
+
+/// Takes a body that runs again. The main thread takes those that are bound to it, and others, by
+/// turns.
+Task* Engine::pop_continuation(WorkerSlot& slot) {
+  slot.since_continuation = 0;
+  if (!slot.is_main) return m_continuations.pop();
+  slot.own_continuation_next = !slot.own_continuation_next;
+  Task* const first =
+      slot.own_continuation_next ? m_main.pop_continuation() : m_continuations.pop();
+  if (first != nullptr) return first;
+  return slot.own_continuation_next ? m_continuations.pop() : m_main.pop_continuation();
+}
+
+void Engine::idle(WorkerSlot& slot) {
+  if (slot.cells.first == nullptr) return;
+  m_slab.recycle_chain(slot.cells.first, slot.cells.last);
+  slot.cells = {};
+}
+
+void Engine::leaves(WorkerSlot& slot) {
+  m_polling.stop(slot);
+  if (Frame::top == nullptr)
+    m_destructors.destroy_deferred(slot, slot);  // else above a task, see run_one
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <launch/Trellis_DeviceTasks.hpp>
+#include <destruction/Trellis_Destructors.hpp>
+#include <children/Trellis_Parts.hpp>
+#include <engine/Trellis_Submission.hpp>
+#include <engine/Trellis_Waiting.hpp>
+#include <policy/Trellis_PolicyEdges.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <task/Trellis_NumberClaim.hpp>
+#include <task/Trellis_Provisional.hpp>
+#include <recorded/Trellis_Passes.hpp>
+#include <task/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanState.hpp>
+#include <recorded/Trellis_Plans.hpp>
+#include <base/Trellis_ProgressSource.hpp>
+#include <threads/Trellis_MainQueue.hpp>
+#include <warn/Trellis_Warnings.hpp>
+#include <scope/Trellis_TaskText.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+#include <optional>
+#include <utility>
+
+/// Makes nodes with edges from calls such as `parallel_for`.
+namespace trellis::Impl {
+
+Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main,
+                       PolicyEdges& policy_edges, Parts& parts, Plans& plans, Passes& passes,
+                       Destructors& destructors, Waiters& waiters, Waiting& waiting)
+    : m_kernel(kernel),
+      m_submission(kernel.lock()),
+      m_slab(kernel.slab()),
+      m_failures(kernel.failures()),
+      m_recorder(kernel.recorder()),
+      m_warnings(kernel.warnings()),
+      m_device_tasks(device_tasks),
+      m_main(main),
+      m_workers(kernel.workers()),
+      m_policy_edges(policy_edges),
+      m_parts(parts),
+      m_plans(plans),
+      m_passes(passes),
+      m_destructors(destructors),
+      m_waiters(waiters),
+      m_waiting(waiting),
+      m_tells_policy(!kernel.is_serial() && kernel.policy().sees_submissions()),
+      m_serial(kernel.is_serial()),
+      m_all_ids(kernel.recorder() != nullptr || kernel.is_serial()),
+      m_root(kernel.slab(), kernel.failures(), kernel.recorder() != nullptr) {
+  m_root.kind = ScopeKind::graph;
+}
+
+/// Works like `publish`, for a task whose handle no other thread has yet.
+inline void Submission::publish_new(Task& task, std::int32_t rest, Frame* frame) {
+  m_kernel.events().changed(task, TaskState::pending);
+  if (task.publish_new(rest)) m_kernel.make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+}
+
+inline Task& Submission::take_cell(WorkerSlot* slot) {
+  if (slot == nullptr) return m_slab.acquire();
+  TaskSlab::Chain& cells = slot->cells;
+  if (cells.first == nullptr) cells = m_slab.acquire_chain();
+  if (cells.first == nullptr) {
+    NestedHold const graph(m_submission);
+    cells = m_slab.acquire_last_chain();
+  }
+  Task& task = *cells.first;
+  cells.first = task.next;
+  if (cells.first == nullptr) cells.last = nullptr;
+  --cells.count;
+  return task;
+}
+
+std::string Submission::user_of(Area const& area) {
+  if (m_submission.is_held_here()) Submitting::refuse();
+  LiveAccess found{};
+  {
+    std::lock_guard const lock(m_submission);
+    found = m_root.table.find_live(area);
+  }
+  return found.task != nullptr ? text_of(found, m_submission) : std::string();
+}
+
+void Submission::add_rule(TagRule&& rule) {
+  std::lock_guard const lock(m_submission);
+  if (m_kernel.submitted() != 0)
+    throw Error(Error::Kind::bad_input, "Trellis: " + m_kernel.options().name +
+                                            " already has tasks, so the rule \"" + rule.name +
+                                            "\" comes too late");
+  m_rules.push_back(std::move(rule));
+  m_parts.need_graph();
+}
+
+TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
+  if (m_warnings != nullptr) [[unlikely]]
+    return take_warned(std::move(spec), frame);
+  return take(std::move(spec), frame);
+}
+
+/// The warnings look at the call before the task is submitted, as its body may submit others.
+TaskHandle Submission::take_warned(TaskSpec&& spec, Frame* frame) {
+  PlanRecording const* const recording = PlanRecording::of(m_kernel);
+  bool const is_recorded = recording != nullptr && recording->pass == nullptr;
+  // Tasks may be ordered by the body that submits them, and by rules.
+  bool const ordered_otherwise = Frame::top != nullptr || !m_rules.empty();
+  Warnings::Call const call(*m_warnings, spec, is_recorded ? recording->plan.get() : nullptr,
+                            ordered_otherwise);
+  return take(std::move(spec), frame);
+}
+
+/// Chooses the way that the task takes. Most tasks are plain: a call with accesses, and nothing
+/// more.
+[[gnu::always_inline]] inline TaskHandle Submission::take(TaskSpec&& spec, Frame* frame) {
+  bool const is_plain = spec.after.empty() && spec.instance == nullptr && !m_tells_policy;
+  if (!is_plain) return take_other(std::move(spec), frame);
+  if (spec.parent.task != nullptr) return submit_part(spec, frame);
+  if (PlanRecording::top != nullptr || m_serial) [[unlikely]]
+    return submit_root(std::move(spec), frame);
+  if (frame == nullptr) has_news();
+  return admit_and_publish(spec, frame);
+}
+
+TaskHandle Submission::take_other(TaskSpec&& spec, Frame* frame) {
+  if (spec.instance != nullptr) {
+    m_device_tasks.close_offers();
+    spec.stream = m_device_tasks.streams().stream_for(*spec.space->device(), spec.instance);
+  }
+  bool const names_tasks = !spec.after.empty();
+  std::vector<TaskHandle> resolved;
+  for (TaskHandle const& before : spec.after) {
+    TaskHandle const task = m_kernel.resolve(before);
+    // The id of a task that is complete long ago is not known; only its failure may matter.
+    if (!Provisional::is(task.id) || m_failures.poisons(task.id) != nullptr)
+      resolved.push_back(task);
+  }
+  if (names_tasks) spec.after = resolved;
+  if (spec.parent.task == nullptr) return submit_root(std::move(spec), frame);
+  return names_tasks || m_tells_policy ? submit_checked(spec, frame) : submit_part(spec, frame);
+}
+
+/// Submits a task that is a part of none. A thread that records, or a pass that collects, takes it
+/// first.
+TaskHandle Submission::submit_root(TaskSpec&& spec, Frame* frame) {
+  if (PlanRecording* const recording = PlanRecording::of(m_kernel)) {
+    if (recording->pass == nullptr) return m_plans.record_task(*recording, std::move(spec));
+    if (frame == nullptr) has_news();
+    if (TaskHandle const task = m_passes.collect_task(*recording, spec); task.valid()) return task;
+  }
+  if (m_serial && frame == nullptr) return run_at_once(spec);
+  if (frame == nullptr) has_news();
+  return m_tells_policy ? submit_checked(spec, frame) : admit_and_publish(spec, frame);
+}
+
+/// Submits the task in a serial graph, and runs what can run. Threads take turns.
+TaskHandle Submission::run_at_once(TaskSpec& spec) {
+  has_news();
+  TaskHandle const task = admit_and_publish(spec, nullptr);
+  if (ProgressSource::is_calling(&m_kernel)) return task;  // the caller of the function runs it
+  // A task that is over later than its body, and the tasks after it, may need what the program does
+  // next.
+  auto const all_done = [&] { return m_kernel.all_done(); };
+  auto const only_open = [&] { return m_kernel.has_only_open_completions(); };
+  Condition const rather_than_sleep = only_open;
+  m_waiting.wait_serially({all_done, &rather_than_sleep});
+  return task;
+}
+
+/// True if it is time to look for bodies whose destruction is deferred, which is so every 16 tasks.
+/// But a look takes a cache line away from each thread that runs tasks, so there is none where no
+/// body has been of that kind for long. The caller holds the graph's lock.
+inline bool Submission::is_time_for_deferred() const {
+  std::uint64_t const now = m_submitted.load(std::memory_order_relaxed);
+  return now % (DeferredTasks::most / 2) == 0 && now < m_kept_until;
+}
+
+TaskHandle Submission::admit_and_publish(TaskSpec& spec, Frame* frame) {
+  TaskHandle task;
+  bool looks_for_kept = false;
+  {
+    DeferDestructors const until_published;
+    Admitted admitted;
+    {
+      SubmissionLock::WhileDeferring submission(m_submission);
+      std::unique_lock lock(submission);
+      if (frame == nullptr) make_room(lock);
+      admitted = admit_root(spec, frame);
+      task = m_kernel.handle_of(admitted.task, admitted.task->id);
+      looks_for_kept = frame == nullptr && is_time_for_deferred();
+    }
+    publish_new(*admitted.task, admitted.rest, frame);
+  }
+  if (looks_for_kept) [[unlikely]]
+    m_destructors.destroy_deferred_of_workers();
+  return task;
+}
+
+/// Admits a task that is a part of none. The caller holds the lock of the graph.
+inline Submission::Admitted Submission::admit_root(TaskSpec& spec, Frame const* frame) {
+  if (spec.after.empty() && spec.replays == nullptr) return admit(spec, m_root, frame);
+  return admit_behind(spec, frame);
+}
+
+/// Admits a task that is a part of none behind what the call names.
+Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame) {
+  std::vector<TaskHandle> resolved;
+  if (!spec.after.empty()) m_plans.resolve_after(spec, resolved);
+  if (spec.replays != nullptr) Plans::order_behind_replays(spec, resolved);
+  Admitted const admitted = admit(spec, m_root, frame);
+  if (spec.replays != nullptr)
+    for_each_plan(*spec.replays, [&](PlanState& plan) {
+      plan.last = m_kernel.handle_of(admitted.task, admitted.task->id);
+    });
+  return admitted;
+}
+
+/// Called in a `DeferDestructors`.
+[[gnu::always_inline]] inline Submission::Admitted Submission::admit_part(TaskSpec& spec,
+                                                                          Frame const* frame) try {
+  WorkerSlot* const slot = m_parts.slot_for_parts(frame);
+  PartsHold const lock(*spec.parent.task, m_submission, PartsHold::first_while_deferring);
+  NestedHold const graph(m_submission, slot == nullptr);
+  Scope& scope = m_parts.open_scope(Kernel::require_live(spec.parent, "gets a part"), slot);
+  Admitted admitted = admit(spec, scope, frame, slot);
+  m_parts.add_part(scope, *admitted.task, frame);
+  if (scope.waits_for_owner) --admitted.rest;
+  return admitted;
+} catch (Parts::NotWithin const& wrong) {
+  throw m_parts.error_of(wrong, spec);
+}
+
+TaskHandle Submission::submit_part(TaskSpec& spec, Frame* frame) {
+  DeferDestructors const until_published;
+  Admitted const admitted = admit_part(spec, frame);
+  TaskId const id = admitted.task->id;
+  publish_new(*admitted.task, admitted.rest, frame);
+  return m_kernel.handle_of(admitted.task, id);
+}
+
+/// Submits a task whose edges might close a circle of waits. That is a part that names tasks to
+/// come after, or any task where the policy sees each one before it can start, and may add edges.
+/// Until its edges are there no task may begin a wait that they would make hopeless.
+TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
+  bool const is_part = spec.parent.task != nullptr;
+  std::optional<DeferDestructors> until_published(std::in_place);
+  if (!is_part && frame == nullptr) {
+    SubmissionLock::WhileDeferring submission(m_submission);
+    std::unique_lock lock(submission);
+    make_room(lock);
+  } else if (m_submission.is_held_here()) {
+    Submitting::refuse();  // the thread may hold the other lock as well
+  }
+  // The lock is taken only now, as tasks may be run to make room.
+  std::unique_lock waiters_lock(m_waiters.mutex());
+  std::vector<TaskHandle> resolved;
+  Admitted admitted;
+  bool waits_outside = false;
+  bool looks_for_kept = false;
+  if (is_part) {
+    {
+      std::lock_guard const lock(m_submission);
+      m_plans.resolve_after(spec, resolved);
+    }
+    waits_outside = m_parts.check_explicit(spec);
+    admitted = admit_part(spec, frame);
+  } else {
+    std::lock_guard const lock(m_submission);
+    admitted = admit_root(spec, frame);
+    looks_for_kept = frame == nullptr && is_time_for_deferred();
+  }
+  TaskHandle const task = m_kernel.handle_of(admitted.task, admitted.task->id);
+  PolicyEdges::Reported reported;
+  if (m_tells_policy) reported = m_policy_edges.tell(*admitted.task);
+  if (waits_outside) m_kernel.owners_let_others_pass(*admitted.task, reported.granted);
+  waiters_lock.unlock();
+  publish(*admitted.task, admitted.rest, frame);
+  m_policy_edges.release(reported);
+  // What the task comes after now may hold up its owner, and the policy may have put something of
+  // the main thread's before what that thread waits for: it may have to run something else. (Other
+  // new tasks hold up none.) The edges are there before the epoch moves.
+  if (!m_main.empty()) m_waiting.main_looks_again();
+  until_published.reset();
+  if (looks_for_kept) m_destructors.destroy_deferred_of_workers();
+  return task;
+}
+
+/// Publishes a task. It cannot start, and its cell cannot be reused, before this takes `rest` off
+/// its count.
+void Submission::publish(Task& task, std::int32_t rest, Frame* frame) {
+  m_kernel.events().changed(task, TaskState::pending);
+  if (task.count_down(rest)) m_kernel.make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+}
+
+/// Waits for room, without locks. Meanwhile the thread is counted for StallReport.
+void Submission::wait_for_room(Until const& until) {
+  struct Counted {
+    std::atomic<int>& threads;
+    explicit Counted(std::atomic<int>& all) : threads(all) {
+      threads.fetch_add(1, std::memory_order_relaxed);
+    }
+    Counted(Counted const&) = delete;
+    Counted& operator=(Counted const&) = delete;
+    ~Counted() { threads.fetch_sub(1, std::memory_order_relaxed); }
+  } const counted(m_waiting_for_room);
+  m_waiting.wait_outside(until);
+}
+
+/// Returns with the lock held and fewer tasks in flight than the cap. When the cap was reached and
+/// there are tasks to run, most of it is free on return. So a thread that is at the cap all the
+/// time seldom changes between submitting and running. At each change a worker goes to sleep or is
+/// woken, and the system may put it in the place of one that is in the middle of a task. But when
+/// there is nothing to run, any room is enough: what the tasks in flight wait for may be what this
+/// thread does next. When bodies poll there always is something to run, so any room is enough then,
+/// too.
+void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>& lock) {
+  constexpr std::uint64_t looked_ahead = 64;  // then parts are counted, too
+  std::uint64_t const cap = *m_kernel.options().in_flight;
+  while (m_submitted.load(std::memory_order_relaxed) >= m_room_until) {
+    if (std::uint64_t const now = m_kernel.in_flight(); now < cap) {
+      m_room_until =
+          m_submitted.load(std::memory_order_relaxed) + std::min(cap - now, looked_ahead);
+      return;
+    }
+    auto const make_an_exception = [&] {
+      m_room_until = m_submitted.load(std::memory_order_relaxed) + 1;
+    };
+    if (ProgressSource::is_calling()) return make_an_exception();  // it does not wait
+    lock.unlock();
+    auto const is_room = [&] {
+      return m_kernel.in_flight() < cap || m_kernel.has_only_open_completions();
+    };
+    Condition const any_room = is_room;
+    auto const is_much_room = [&] {
+      std::uint64_t const now = m_kernel.in_flight();
+      return now <= cap / 4 || (now < cap && m_kernel.anyone_polls());
+    };
+    wait_for_room({is_much_room, &any_room, true});
+    lock.lock();
+    // The tasks in flight may wait for what this thread does next. It has slept, so it is not fast.
+    if (m_kernel.in_flight() >= cap && m_kernel.has_only_open_completions())
+      return make_an_exception();
+  }
+}
+
+/// Makes a task with its body and its properties, but without an id and accesses.
+[[gnu::always_inline]] inline void Submission::make_task_here(Task& task, TaskSpec& spec) {
+  bool const may_be_on_device = spec.is_fusable || (spec.space && spec.space->device());
+  try {
+    if (may_be_on_device && task.on_device == nullptr)
+      task.on_device = std::make_unique<OnDevice>();
+    if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
+      task.body = task.storage;
+    } else {
+      task.body = ::operator new(spec.body_size, std::align_val_t(spec.body_alignment));
+      task.body_alignment = spec.body_alignment;
+    }
+    spec.construct(task.body);
+  } catch (...) {
+    task.free_body();
+    m_slab.recycle_chain(&task, &task);
+    throw;
+  }
+  task.begin_submission();
+  task.launched = false;
+  task.has_waiter = false;
+  task.clear_successors();
+  task.ops = spec.ops;
+  task.space = spec.space;
+  task.priority = spec.priority;
+  task.marks = spec;
+  if (!task.marks.none()) [[unlikely]]
+    task.marks.has_own_queue =
+        !m_serial && (spec.main_thread || spec.is_resumed || spec.is_section);
+  task.marks.runs_elsewhere = spec.space != nullptr && !spec.space->is_plain();
+  task.exclusive = false;
+  if (may_be_on_device) {
+    task.on_device->predecessors.clear();  // `stream` is -1 since its owner before has retired
+    task.on_device->wanted_stream = spec.stream;
+  }
+  if (task.marks.is_fusable) [[unlikely]] {
+    task.next = nullptr;
+    m_kernel.events().statistics().fusable();
+  }
+  task.keeps_body = spec.ops->may_be_deferred && m_destructors.may_defer_body(task, spec);
+  if (task.keeps_body)  // then it is a part of none, and the graph's lock is held
+    m_kept_until = m_submitted.load(std::memory_order_relaxed) + long_for_kept;
+  task.clear_accesses();
+  task.state.store(TaskState::pending, std::memory_order_relaxed);
+  if (task.failure != nullptr) task.failure = nullptr;
+  task.label = std::move(spec.label);
+  if (spec.parent.task != nullptr) {
+    put_into(task, *spec.parent.task->inner);
+  } else if (task.scope_kind != ScopeKind::graph) {
+    task.scope = nullptr;
+    task.scope_kind = ScopeKind::graph;
+  }
+  task.clear_extras();
+  if (!spec.tags.empty()) {
+    task.tags_or_after().tags.assign(spec.tags.begin(), spec.tags.end());
+    task.has_objects = true;
+  }
+}
+
+/// Destroys a task that has no id yet. The caller holds no lock, as the functor is the user's.
+void Submission::unmake_task(Task& task) {
+  task.ops->destroy(task.body);
+  task.free_body();
+  task.clear_extras();
+  m_slab.recycle_chain(&task, &task);
+}
+
+Task& Submission::make_task(TaskSpec& spec) {
+  Task& task = m_slab.acquire();
+  try {
+    task.extras_memory();
+  } catch (...) {
+    m_slab.recycle_chain(&task, &task);
+    throw;
+  }
+  make_task_here(task, spec);
+  return task;
+}
+
+/// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
+/// cannot start before it is published. The caller holds the lock of the scope. `slot`: its counts
+/// and cells are used; null: the caller holds the lock of the graph, too.
+Submission::Admitted Submission::admit(TaskSpec& spec, Scope& scope, Frame const* frame,
+                                       WorkerSlot* slot) {
+  Reserve::require();
+  if (m_recorder != nullptr) [[unlikely]]
+    m_recorder->require_room(1);
+  TaskIds::Block& ids = slot != nullptr ? slot->ids : m_ids;
+  TaskId above = scope.newest;
+  auto const comes_before = [&](TaskId other) {
+    if (other < Provisional::bit) above = std::max(above, other);
+  };
+  // A recorded task that runs has no such id, but its replay has.
+  auto const is_within = [&](Task const* whole) {
+    while (whole != nullptr && whole->is_recorded()) whole = whole_of(*whole);
+    if (whole != nullptr) comes_before(whole->id);
+  };
+  bool const in_body = frame != nullptr && frame->what != Frame::What::destroys;
+  if (in_body)
+    is_within(&frame->task);
+  else if (frame != nullptr)
+    comes_before(frame->task.id);
+  // A thread that the body has made has no frame.
+  if (spec.parent.task != nullptr && !(in_body && &frame->task == spec.parent.task))
+    is_within(spec.parent.task);
+  for (TaskHandle const& before : spec.after) comes_before(before.id);
+  TaskId const id = m_all_ids.peek(ids, above);
+  bool const has_accesses = !spec.accesses.empty();
+  // These two throw if the call is wrong, or if memory is lacking, before anything is half done.
+  // The rest needs no more memory than the reserve.
+  FoundEntries found(spec.accesses.size());
+  if (has_accesses) find_entries(spec, scope, id - 1, found);
+  Task& task = take_cell(slot);
+  make_task_here(task, spec);
+  scope.newest = id;
+  ++ids.next;
+  task.id = id;
+  task.live_id.store(id, std::memory_order_release);
+  if (spec.number != nullptr) spec.number->bound(m_kernel.handle_of(&task, id));
+  if (slot != nullptr)
+    slot->submitted.store(slot->submitted.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_release);
+  else
+    count_submitted(1);
+  bool const is_alone = slot != nullptr || (m_rules.empty() && !m_recorder);
+  bool const is_free = is_alone && !has_accesses && spec.after.empty() &&
+                       !task.marks.synchronizing && scope.barrier.task == nullptr;
+  std::int32_t rest = Task::being_submitted;
+  if (task.marks.is_section && !m_serial) [[unlikely]]
+    --rest;  // see SectionGate
+  if (is_free) return {&task, rest};
+  return {&task, rest - connect(task, spec, scope, has_accesses ? &found : nullptr, slot)};
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SECTIONS_HPP
+#define TRELLIS_IMPL_SECTIONS_HPP
+
+#include <Trellis_Orchestration.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Task.hpp>
+#include <impl/Trellis_TaskHandle.hpp>
+#include <base/Trellis_Reserve.hpp>
+
+#include <vector>
+
+namespace trellis::Impl {
+
+class Cancellation;
+struct Frame;
+class FusionPool;
+class Kernel;
+class Orchestrator;
+class Parts;
+struct WorkerSlot;
+class Workers;
+
+/// Runs sections: tasks whose bodies fork parts and join them, as the graph's advice decides.
+///
+/// A section is a task like any other that is split. While its body submits parts, they are held:
+/// each has one extra edge, like the parts of a refined pending task. When the body returns, or
+/// waits for its parts, a phase is over. Then the advice decides how to run the held parts, and the
+/// extra edge is taken off them, from all at once or from one after the other.
+///
+/// INVARIANT (no part stays held). Only the body's thread submits parts. It also ends each phase:
+/// by `section.wait()`, before any other wait (`start_held`), and at the end, also when the body
+/// throws. A held part is pending, so its cell is not reused before. (The thread that has added the
+/// extra edge takes it off; the decrement orders it as every other one does, see Task.)
+///
+/// WHICH THREADS RUN THE PARTS. The thread that runs the body waits as a task does: it runs only
+/// parts of its own section, see Waiting::run_needed. When none is left for it, it gives its place
+/// to another thread, which runs whatever the section waits for. A thread outside of tasks that has
+/// called `fork_join` does the same, see Waiting::wait_for_section. If the section can start at
+/// once, this thread also runs the body.
+///
+/// WHEN IT MAY BEGIN. The body refers to data of its caller. So it must not begin if the caller may
+/// not wait for it, an error that `fork_join` throws. Therefore a section starts with one extra
+/// edge, its gate. The caller takes it off when nothing can keep it from waiting; see SectionGate.
+///
+/// Parts that run one after the other on this thread hold each other up without an edge. So before
+/// the thread waits, or starts a part that it cannot run itself, it starts all that are left.
+class Sections {
+ public:
+  Sections(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
+           Orchestrator& orchestrator, Parts& parts);
+  Sections(Sections const&) = delete;
+  Sections& operator=(Sections const&) = delete;
+
+ private:
+  struct Open;
+
+ public:
+  /// Returns in how many sections the calling thread is, by the tasks whose bodies it runs.
+  [[nodiscard]] static int depth_here();
+  /// Called by the body of the section's task `self`. The body belongs to `running`: that task, or
+  /// what is left of it.
+  void run(TaskHandle const& self, TaskHandle const& running, int depth, FunctionRef<void()> body);
+  /// True if the calling thread is in the body of a section.
+  [[nodiscard]] static bool any_here() { return t_innermost != nullptr; }
+  /// Called when a body waits for its parts. False: it is not the body of a section.
+  [[nodiscard]] bool end_phase(Frame& frame);
+  /// Exists while the body of this frame waits for something else. Meanwhile parts that it has
+  /// submitted are not held. (The search for circles of waits assumes that the body holds up held
+  /// parts.)
+  class HeldStarted {
+   public:
+    HeldStarted(Sections& sections, Frame& frame)
+        : m_sections(sections), m_section(sections.start_held(frame)) {}
+    HeldStarted(HeldStarted const&) = delete;
+    HeldStarted& operator=(HeldStarted const&) = delete;
+    ~HeldStarted() {
+      if (m_section != nullptr) [[unlikely]]
+        m_sections.collect(*m_section);
+    }
+
+   private:
+    Sections& m_sections;
+    Open* const m_section;
+  };
+  /// Waits for the section in the thread that has called `fork_join`. Throws what the future would
+  /// throw.
+  void join(TaskHandle const& section);
+
+  /// Called when the thread is going to sleep, or to wait for what others run. The sections that it
+  /// runs part after part go on without it.
+  static void start_rests();
+
+ private:
+  [[nodiscard]] Open* start_held(Frame& frame);
+  void collect(Open& section);
+  [[nodiscard]] Vector<LiveAccess> take_held(Open& section);
+  void start(Open& section, Vector<LiveAccess> const& parts);
+  void run_held(Open& section);
+  void run_serially(Open& section, Vector<LiveAccess>&& parts);
+  void start_rest(Open& section);
+  void run_phase(Open& section);
+
+  static constinit inline thread_local Open* t_innermost = nullptr;
+
+  Kernel& m_kernel;
+  Cancellation& m_cancellation;
+  FusionPool& m_fusion;
+  Orchestrator& m_orchestrator;
+  Parts& m_parts;
+  Workers& m_workers;
+  bool const m_serial;
+};
+
+}  // namespace trellis::Impl
+
+#endif

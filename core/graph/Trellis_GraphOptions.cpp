@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_PriorityPolicy.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <graph/Trellis_AnalysisAtEnd.hpp>
+#include <graph/Trellis_Environment.hpp>
+#include <graph/Trellis_GraphOptions.hpp>
+#include <tools/Trellis_GraphLog.hpp>
+#include <graph/Trellis_Runtime.hpp>
+#include <threads/Trellis_Places.hpp>
+#include <policy/Trellis_SerialOrder.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+namespace trellis::Impl {
+
+Runtime& runtime() {
+  static Runtime instance;
+  return instance;
+}
+
+namespace {
+
+std::shared_ptr<SchedulingPolicy> policy_from_environment() {
+  std::string const text = text_from(Variable::policy).value_or("work_stealing");
+  std::string_view const name = text;
+  if (name == "work_stealing") return make_work_stealing_policy();
+  if (name == "fifo") return make_fifo_policy();
+  if (name == "priority") return experimental::make_priority_policy();
+  if (name == "shake") return make_shake_policy(1);
+  if (name.starts_with("shake:")) {
+    std::uint64_t seed = 0;
+    auto const [end, error] = std::from_chars(name.data() + 6, name.data() + name.size(), seed);
+    if (error == std::errc() && end == name.data() + name.size()) return make_shake_policy(seed);
+  }
+  bad_value(Variable::policy, name);
+}
+
+std::shared_ptr<Orchestration> orchestration_from_environment() {
+  std::optional<std::string> const text = text_from(Variable::orchestration);
+  if (!text) return make_native();
+  try {
+    return make_orchestration(*text);
+  } catch (Error const&) {
+    bad_value(Variable::orchestration, *text);
+  }
+}
+
+/// A file named `1` in `TRELLIS_LOG=1` is not meant (`./1` would be one).
+std::optional<std::string> log_from_environment() {
+  std::optional<std::string> destination = text_from(Variable::log);
+  if (destination && flag_of(*destination)) bad_value(Variable::log, *destination);
+  return destination;
+}
+
+std::optional<std::string> analysis_from_environment() {
+  std::optional<std::string> destination = text_from(Variable::analysis);
+  if (destination && flag_of(*destination)) bad_value(Variable::analysis, *destination);
+  return destination;
+}
+
+std::optional<std::string> statistics_from_environment() {
+  std::optional<std::string> file = text_from(Variable::statistics);
+  if (file && (file->empty() || flag_of(*file))) bad_value(Variable::statistics, *file);
+  return file;
+}
+
+int default_workers(int threads_per_worker) {
+  int threads = cores_of_process();
+  if (runtime().concurrency != nullptr) threads = std::min(threads, runtime().concurrency());
+  return std::clamp(threads / threads_per_worker, 1, Workers::most_permits);
+}
+
+/// Enough tasks for each worker to have some, and so few that they remain in a core's caches. If
+/// the submitter of short tasks is further ahead, they cost more, for itself and for the workers.
+std::size_t default_in_flight(int workers) {
+  return std::max<std::size_t>(2048, 128 * static_cast<std::size_t>(workers));
+}
+
+template <class T>
+void require_positive(TaskGraphOptions const& options, char const* what,
+                      std::optional<T> const& value) {
+  if (*value >= 1) return;
+  throw Error(Error::Kind::bad_input,
+              "Trellis: " + options.name + " cannot have " + std::to_string(*value) + ' ' + what);
+}
+
+}  // namespace
+
+TaskGraphOptions resolve(TaskGraphOptions const& asked) {
+  TaskGraphOptions options = asked;
+  if (runtime().is_usable != nullptr && !runtime().is_usable())
+    throw Error(Error::Kind::closed,
+                "Trellis: " + options.name +
+                    " is made before Kokkos::initialize() or after Kokkos::finalize()");
+  tell_unknown_variables_once();
+  if (!options.threads_per_worker)
+    options.threads_per_worker = number_from<int>(Variable::threads_per_worker).value_or(1);
+  require_positive(options, "threads per worker", options.threads_per_worker);
+  if (!options.workers) options.workers = number_from<int>(Variable::workers);
+  if (!options.workers) options.workers = default_workers(*options.threads_per_worker);
+  require_positive(options, "workers", options.workers);
+  if (*options.workers > Workers::most_permits)
+    throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have more than " +
+                                            std::to_string(Workers::most_permits) + " workers");
+  if (!options.in_flight)
+    options.in_flight = number_from<std::uint64_t>(Variable::in_flight)
+                            .value_or(default_in_flight(*options.workers));
+  require_positive(options, "tasks in flight", options.in_flight);
+  if (!options.bind) options.bind = text_from(Variable::bind).value_or("auto");
+  if (!options.streams) options.streams = number_from<int>(Variable::streams).value_or(8);
+  require_positive(options, "streams", options.streams);
+  bool const is_analysed = analysis_from_environment().has_value();
+  if (!options.record) options.record = flag_from(Variable::record).value_or(is_analysed);
+  options.serial = flag_from(Variable::serial).value_or(options.serial.value_or(false));
+  if (*options.serial)
+    options.policy = std::make_shared<SerialOrder>();
+  else if (!options.policy || std::dynamic_pointer_cast<SerialOrder>(options.policy) != nullptr)
+    options.policy = policy_from_environment();
+  if (!options.orchestration) options.orchestration = orchestration_from_environment();
+  if (!options.warn) options.warn = flag_from(Variable::warn).value_or(false);
+  if (!options.watchdog) options.watchdog = number_from<double>(Variable::watchdog).value_or(0);
+  if (!(*options.watchdog >= 0 && *options.watchdog <= 1e9))
+    throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have a watchdog of " +
+                                            std::to_string(*options.watchdog) + " seconds");
+  if (!options.log) options.log = log_from_environment();
+  if (!options.statistics) options.statistics = statistics_from_environment();
+  static_cast<void>(Places(*options.bind, *options.threads_per_worker, options.name));
+  tell_help_once(asked, options);
+  if (*options.record) check_analysis_at_end(options.name);
+  // Last: errors above leave no file behind.
+  if (options.log && !options.log->empty()) {
+    TaskObserver write = make_graph_log(*options.log, options.name);
+    if (options.observer == nullptr)
+      options.observer = std::move(write);
+    else
+      options.observer = [first = std::move(options.observer),
+                          then = std::move(write)](TaskEvent const& event) {
+        first(event);
+        then(event);
+      };
+  }
+  return options;
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <launch/Trellis_PlanGraphs.hpp>
+#include <device/Trellis_AsyncStreams.hpp>
+#include <cancellation/Trellis_Cancellation.hpp>
+#include <destruction/Trellis_Destructors.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <task/Trellis_Provisional.hpp>
+#include <recorded/Trellis_Pass.hpp>
+#include <recorded/Trellis_PlanState.hpp>
+#include <recorded/Trellis_Plans.hpp>
+#include <scope/Trellis_TaskText.hpp>
+
+#include <algorithm>
+
+/// Passes of a loop as graphs of a device.
+///
+/// If all tasks of a pass only launch work on one device, the whole pass is a task of that device,
+/// which launches them as one graph. The parts do not run: the graph is captured from them, and
+/// they are complete when it has passed. A pass updates the graph of its plan with its own
+/// functors. That does not affect earlier launches, and a graph waits for the end of its own
+/// previous launch.
+namespace trellis::Impl {
+
+TaskOps const PlanGraphs::pass_graph_ops{.pattern = "iterate",
+                                         .run = &run_pass_graph,
+                                         .destroy = &destroy_pass_graph,
+                                         .fail = &fail_pass_graph,
+                                         .finish = &finish_pass_graph};
+
+/// A record or an observer of single tasks sees them run one by one.
+void PlanGraphs::choose_graph(RecordedGraph& plan, std::vector<Task*> const& tasks) const {
+  DeviceAdapter* const device = tasks.front()->device();
+  bool const all = std::all_of(tasks.begin(), tasks.end(), [&](Task const* task) {
+    return can_be_captured(*task) && task->device() == device;
+  });
+  if (!all || m_kernel.numbers_runs()) return;
+  prepare(plan, *device);
+  plan.has_graph.store(true, std::memory_order_relaxed);
+}
+
+/// The caller holds the lock of the streams.
+void PlanGraphs::run_pass_graph(void* body, void* instance, Label const& /*label*/) {
+  auto& [plan, graphs, parts] = *static_cast<WholePass*>(body);
+  PlanGraph& graph = plan->graph;
+  bool captured = false;
+  // In the first attempt an instance may have to get memory for the kernels.
+  for (int attempt = 0; attempt < 2 && !captured; ++attempt) try {
+      captured = graphs->capture_graph(graph, 1, parts);
+      if (!captured) break;
+    } catch (...) {  // not everything can be captured
+    }
+  if (captured) return graph.device->launch_graph(instance, graph.one.handle);
+  plan->has_graph.store(false, std::memory_order_relaxed);
+  for (Task* part : parts) {
+    Frame const frame(graphs->m_kernel, Workers::no_slot(), *part, Frame::What::launches);
+    part->ops->run(part->body, instance, part->label);
+  }
+}
+
+void PlanGraphs::finish_pass_graph(void* body) {
+  auto& [plan, graphs, parts] = *static_cast<WholePass*>(body);
+  FailurePtr first;
+  for (Task* part : parts)
+    if (part->ops->finish != nullptr) try {
+        part->ops->finish(part->body);
+      } catch (...) {
+        part->failure = graphs->m_kernel.current_failure(*part);
+        inherit(*part->scope->owner, part->failure);
+        if (first == nullptr) first = part->failure;
+      }
+  if (first != nullptr)
+    throw PartFailed(Error::Kind::task_failed, first->origin_text + " failed: " + first->what,
+                     first->cause);
+}
+
+void PlanGraphs::fail_pass_graph(void* body, TaskId id, std::string const& /*text*/,
+                                 FailurePtr const& failure) noexcept {
+  auto& [plan, graphs, parts] = *static_cast<WholePass*>(body);
+  FailurePtr const& cause = failure->of_part != nullptr ? failure->of_part : failure;
+  for (Task* part : parts) {
+    std::string text;
+    {
+      std::lock_guard const lock(graphs->m_submission);
+      text = describe_or_short(*part);
+    }
+    bool const own = part->failure != nullptr && part->failure->origin == part->id;
+    if (!own) part->failure = cause;
+    TaskId const reported_as =
+        own || cause->origin != id ? part->id : id;  // else the launch of all has failed
+    if (own)
+      graphs->m_failures.note(part->id, text, part->failure);
+    else
+      graphs->m_failures.note_for_futures(part->id, reported_as, text, part->failure);
+    graphs->m_failures.note_for_futures(Provisional::of(*part), reported_as, text, part->failure);
+    part->ops->fail(part->body, reported_as, text, part->failure);
+  }
+}
+
+void PlanGraphs::destroy_pass_graph(void* body) noexcept {
+  auto* const whole = static_cast<WholePass*>(body);
+  whole->graphs->end_parts(whole->parts);
+  whole->~WholePass();
+}
+
+/// Called when the graph has passed, or will not be launched.
+void PlanGraphs::end_parts(std::vector<Task*> const& parts) {
+  WorkerSlot& slot = m_kernel.own_slot();
+  bool anyone_waits = false;
+  bool too_many = false;
+  for (Task* part : parts) {
+    bool const keeps_body = part->keeps_body && part->failure == nullptr;
+    if (!keeps_body) m_destructors.destroy_body(*part, slot);
+    part->failure = nullptr;
+    {
+      std::lock_guard const lock(part->lock);
+      part->live_id.store(0, std::memory_order_release);
+      anyone_waits = anyone_waits || part->has_waiter;
+    }
+    m_cancellation.forget(part->id);
+    if (keeps_body) {
+      too_many = !m_destructors.defer_body(*part, slot) || too_many;
+    } else {
+      part->free_body();
+      m_slab.recycle_chain(part, part);
+    }
+  }
+  if (too_many) m_destructors.destroy_deferred_of_devices(slot);
+  if (anyone_waits) m_workers.wake_waiters();
+}
+
+}  // namespace trellis::Impl

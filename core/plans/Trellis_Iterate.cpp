@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <launch/Trellis_PlanGraphs.hpp>
+#include <destruction/Trellis_Destructors.hpp>
+#include <children/Trellis_Parts.hpp>
+#include <engine/Trellis_Submission.hpp>
+#include <policy/Trellis_PolicyEdges.hpp>
+#include <kernel/Trellis_Frame.hpp>
+#include <kernel/Trellis_Kernel.hpp>
+#include <task/Trellis_NumberClaim.hpp>
+#include <recorded/Trellis_Pass.hpp>
+#include <task/Trellis_PlanRecording.hpp>
+#include <recorded/Trellis_PlanState.hpp>
+#include <recorded/Trellis_Passes.hpp>
+#include <launch/Trellis_DeviceTasks.hpp>
+
+#include <algorithm>
+#include <utility>
+
+/// Loops whose passes submit the same tasks again and again.
+///
+/// The tasks that the body of a pass submits are collected (see Pass) and compared, one by one,
+/// with the passes that are remembered. At its end the pass is submitted as one task, the whole,
+/// with the union of the accesses; the collected tasks are its parts. The whole is like a task that
+/// was refined while it was pending: the parts may start when the whole does, and when the last one
+/// is complete, so is the whole. Only their edges need not be derived. From there on a task of a
+/// pass is an ordinary task, and any number of passes with one plan may be in flight.
+///
+/// A pass that is like none of these is recorded: its edges are derived while it is collected,
+/// among its tasks alone.
+namespace trellis::Impl {
+
+namespace {
+
+constexpr TaskOps whole_ops{
+    "iterate", [](void*, void*, Label const&) {},
+    [](void* body) noexcept { static_cast<WholePass*>(body)->~WholePass(); },
+    [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
+
+/// True if a plan may have this task. It may have no explicit dependencies, as these would lead to
+/// different tasks the next time, and no states of the user's, as user code compares them.
+bool can_be_collected(TaskSpec const& spec) {
+  return spec.after.empty() &&
+         std::all_of(spec.accesses.begin(), spec.accesses.end(),
+                     [](AccessRequest const& each) { return each.state == nullptr; });
+}
+
+}  // namespace
+
+Passes::Passes(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,
+               Parts& parts, PolicyEdges& policy_edges, AsyncStreams& streams)
+    : m_kernel(kernel),
+      m_admission(admission),
+      m_destructors(destructors),
+      m_graphs(graphs),
+      m_parts(parts),
+      m_policy_edges(policy_edges),
+      m_submission(kernel.lock()),
+      m_root(admission.root()),
+      m_slab(kernel.slab()),
+      m_failures(kernel.failures()),
+      m_rules(admission.rules()),
+      m_streams(streams),
+      m_recorder(kernel.recorder()) {}
+
+IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
+                              FunctionRef<bool(std::uint64_t)> body) {
+  IterateReport report;
+  // No pass is collected in these cases. An outer recording takes the tasks as they come. Rules
+  // compare each task with those around the pass. A policy that adds edges wants to see each task.
+  bool const never = m_kernel.is_serial() || PlanRecording::of(m_kernel) != nullptr ||
+                     !m_rules.empty() || m_policy_edges.are_wanted();
+  PassMemory memory;
+  Pass pass;
+  std::uint64_t in_vain = 0;  // passes in a row that were like none of those remembered
+  for (std::uint64_t k = 0; k < passes; ++k) {
+    // Where too many passes differ, collecting costs more than it gains. Then it is only tried now
+    // and then.
+    if (never || (in_vain >= PassMemory::most && in_vain % PassMemory::most != 0)) {
+      ++in_vain;
+      ++report.dynamic;
+      if (!body(k)) break;
+      continue;
+    }
+    pass.begin(m_last_pass.fetch_add(1, std::memory_order_relaxed) + 1);
+    memory.begin();
+    bool continues = false;
+    std::shared_ptr<RecordedGraph> plan;
+    try {
+      {
+        PlanRecording const recording(m_kernel, &pass, &memory);
+        continues = body(k);
+      }
+      plan = plan_of(pass, memory);
+      if (plan != nullptr && !admit_whole(label, pass, plan)) plan = nullptr;
+    } catch (...) {
+      admit(&pass);  // what it has submitted stays submitted
+      throw;
+    }
+    if (plan == nullptr) {
+      ++in_vain;
+      ++report.dynamic;
+    } else if (plan == pass.recorded) {
+      ++in_vain;
+      ++report.recorded;
+      memory.add(std::move(plan));
+    } else {
+      in_vain = 0;
+      ++report.replayed;
+    }
+    if (!continues) break;
+  }
+  return report;
+}
+
+// --- collecting ----------------------------------------------------------------------------------
+
+TaskHandle Passes::collect_task(PlanRecording& recording, TaskSpec& spec) {
+  Pass& pass = *recording.pass;
+  TaskHandle handle;
+  if (pass.collects.load(std::memory_order_relaxed) && can_be_collected(spec)) try {
+      handle = collect(pass, *recording.memory, spec);
+    } catch (...) {
+      admit(&pass);  // the plan may be one task ahead
+      throw;
+    }
+  if (!handle.valid())
+    admit(&pass);
+  else if (pass.tasks.size() % (DeferredTasks::most / 2) == 0 && Frame::of(m_kernel) == nullptr)
+    m_destructors.destroy_deferred_of_workers();
+  return handle;
+}
+
+/// Collects the task. Returns an invalid handle, and does nothing, when the pass does not collect
+/// any more.
+TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
+  bool const known = pass.recorded == nullptr && memory.next(spec);  // may ask the user's tags
+  std::unique_lock lock(m_submission);
+  std::size_t const place = pass.tasks.size();
+  FoundEntries found(known ? 0 : spec.accesses.size());
+  if (!pass.collects || place == Pass::most_tasks) return {};
+  if (known) {
+    pass.plan = memory.leader().get();
+    pass.plan->note_identities(place, spec, pass.number());
+  } else {
+    if (pass.recorded == nullptr) begin_plan(pass);
+    m_admission.find_entries(spec, pass.recorded->scope(), place, found);
+  }
+  pass.tasks.reserve(place + 1);
+  if (place == 0) m_passes.reserve(m_passes.size() + 1);
+  Task& task = m_admission.make_task(spec);
+  if (!known) try {
+      std::weak_ptr<PlanState> replays;
+      if (spec.replays != nullptr) replays = spec.replays->weak_from_this();
+      pass.recorded->add(task, spec, found, m_rules, replays);
+      task.clear_accesses();  // it gets them when it is submitted
+    } catch (...) {
+      lock.unlock();
+      m_admission.unmake_task(task);
+      throw;
+    }
+  Provisional::begin(task, pass.provisional_id(place));
+  if (place == 0) {
+    m_passes.push_back(&pass);
+    m_collecting.fetch_add(1, std::memory_order_relaxed);
+  }
+  pass.tasks.push_back(&task);
+  TaskHandle const handle = m_kernel.handle_of(&task, task.id);
+  if (spec.number != nullptr) spec.number->bound(handle);
+  return handle;
+}
+
+/// Begins the plan of this pass with the tasks that have been collected. The caller holds the
+/// graph's lock.
+void Passes::begin_plan(Pass& pass) {
+  auto plan = std::make_shared<RecordedGraph>(m_slab, m_failures, m_streams);
+  for (std::size_t k = 0; k < pass.tasks.size(); ++k) plan->add_like(*pass.plan, k, *pass.tasks[k]);
+  pass.plan = plan.get();
+  pass.recorded = std::move(plan);
+}
+
+/// Returns the plan with which a pass is to be submitted whose body is over. Null when the pass has
+/// been submitted, or is empty.
+std::shared_ptr<RecordedGraph> Passes::plan_of(Pass& pass, PassMemory& memory) {
+  {
+    std::lock_guard const lock(m_submission);
+    if (!pass.collects || pass.tasks.empty()) return nullptr;
+    if (pass.recorded == nullptr) {
+      if (std::shared_ptr<RecordedGraph> known = memory.end()) return known;
+      begin_plan(pass);  // the pass ends earlier than the known ones
+    }
+  }
+  pass.recorded->seal();
+  if (SchedulingPolicy* const planner = m_kernel.planner()) pass.recorded->tell(*planner);
+  std::lock_guard const lock(m_submission);
+  if (!pass.collects) return nullptr;  // so its tasks may be over, and their cells used for others
+  m_graphs.choose_graph(*pass.recorded, pass.tasks);
+  return pass.recorded;
+}
+
+// --- submitting ----------------------------------------------------------------------------------
+
+/// Gives a collected task its id, and with it its place in the order of submission. The caller
+/// holds the submission lock.
+void Passes::number(Task& task) {
+  Provisional::end(task, m_admission.take_id());
+  if (task.marks.is_replay)
+    for_each_plan(*static_cast<ReplayBody*>(task.body)->plan,
+                  [&](PlanState& plan) { plan.last = m_kernel.handle_of(&task, task.id); });
+}
+
+/// Submits the pass as one task with parts. False when it has been submitted on demand.
+bool Passes::admit_whole(Label const& label, Pass& pass,
+                         std::shared_ptr<RecordedGraph> const& plan) {
+  bool const as_graph = plan->has_graph.load(std::memory_order_relaxed);
+  std::vector<Task*> const& parts = pass.tasks;
+  auto const construct = [&](void* storage) {
+    ::new (storage) WholePass{plan, &m_graphs, as_graph ? parts : std::vector<Task*>()};
+  };
+  TaskSpec spec(Label(label), as_graph ? PlanGraphs::pass_graph_ops : whole_ops, sizeof(WholePass),
+                alignof(WholePass), construct);
+  spec.accesses = plan->requests();
+  spec.priority = plan->priority();
+  spec.synchronizing = !plan->barriers().empty();
+  if (as_graph) spec.space = plan->graph.device;
+  ScopePtr scope;
+  {
+    std::lock_guard const lock(m_submission);
+    scope = m_parts.take_scope();
+  }
+  scope->waits_for_owner = true;
+  scope->is_planned = true;
+  scope->plan_number = 0;
+  if (!as_graph) scope->open.renew(parts.size());
+  scope->parts.reserve(as_graph ? parts.size() : plan->roots().size());
+
+  Frame* const frame = Frame::of(m_kernel);
+  Task* whole = nullptr;
+  std::int32_t rest = 0;
+  if (frame == nullptr) m_admission.has_news();
+  DeferDestructors const until_published;
+  {
+    SubmissionLock::WhileDeferring submission(m_submission);
+    std::unique_lock lock(submission);
+    if (frame == nullptr) m_admission.make_room(lock);
+    if (!pass.collects) return false;
+    if (m_recorder) m_recorder->require_room(1 + parts.size());
+    Submission::Admitted const admitted = m_admission.admit(spec, m_root, frame);
+    whole = admitted.task;
+    rest = admitted.rest;
+    scope->owner = whole;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      put_into(*parts[k], *scope);  // first: a thread with the handle may look once it has its id
+      number(*parts[k]);
+    }
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      plan->give_accesses(k, *parts[k]);
+      if (m_recorder) m_recorder->submitted(*parts[k]);  // all nodes come before their edges
+    }
+    for (std::size_t k = 0; k < parts.size(); ++k) link_part(*plan, parts, k, as_graph);
+    if (as_graph)
+      for (Task* part : parts) scope->parts.push_back({part, part->id});
+    else
+      for (std::uint32_t const root : plan->roots())
+        scope->parts.push_back({parts[root], parts[root]->id});
+    if (m_kernel.planner() != nullptr) scope->plan_number = plan->number();
+    whole->inner = std::move(scope);
+    whole->is_split = true;
+    // Parts that are launched as a graph are complete with it.
+    if (!as_graph) m_admission.count_submitted(parts.size());
+    collects_no_more(pass);
+  }
+  if (m_kernel.events().is_watched())
+    for (Task const* part : parts) m_kernel.events().changed(*part, TaskState::pending);
+  m_admission.publish(*whole, rest, frame);
+  return true;
+}
+
+/// Gives a part the edges that it has by the plan. A part without any gets one from the start of
+/// the whole.
+void Passes::link_part(RecordedGraph const& plan, std::vector<Task*> const& parts, std::size_t k,
+                       bool as_graph) {
+  Task& part = *parts[k];
+  std::lock_guard const lock(part.lock);  // a search for circles may look at its successors
+  for (RecordedEdge const& edge : plan.edges().from(k)) {
+    Task& next = *parts[edge.to];
+    if (m_recorder) m_recorder->edge(part.id, next.id, edge.reason);
+    if (as_graph) continue;
+    part.add_successor(&next);
+    if (next.runs_on_device() && trigger_between(part, next) == Trigger::launch)
+      next.on_device->predecessors.push_back({&part, part.id});
+  }
+  if (!as_graph) part.set_edges(std::max(plan.edges_to(k), 1));
+}
+
+/// The caller holds the graph's lock.
+void Passes::collects_no_more(Pass& pass) {
+  pass.collects = false;
+  if (std::erase(m_passes, &pass) != 0) m_collecting.fetch_sub(1, std::memory_order_release);
+}
+
+/// Turns the tasks that the pass has collected into ordinary tasks; later ones are not collected.
+/// The caller holds the submission lock, and publishes the tasks afterwards.
+void Passes::admit_collected(Pass& pass, Vector<Unpublished>& admitted) {
+  if (!pass.collects) return;
+  pass.collects = false;
+  // A thread that finds that no pass collects uses the ids, see `resolve`. So they are given
+  // before.
+  struct AtEnd {
+    Passes& passes;
+    Pass& pass;
+    ~AtEnd() { passes.collects_no_more(pass); }
+  } const at_end{*this, pass};
+  auto const made_before = [](void*) {};
+  Vector<AccessRequest> requests;
+  for (std::size_t k = 0; k < pass.tasks.size(); ++k) {
+    Task& task = *pass.tasks[k];
+    requests.clear();
+    for (TaskAccess const& access : pass.plan->accesses(k))
+      requests.push_back(request_like(access));
+    TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
+    spec.accesses = requests;
+    FoundEntries found(spec.accesses.size());
+    m_admission.find_entries(spec, m_root, m_admission.next_id() - 1, found);
+    number(task);
+    m_admission.count_submitted(1);
+    admitted.push_back(
+        {&task, Task::being_submitted - m_admission.connect(task, spec, m_root, &found)});
+  }
+}
+
+void Passes::publish(Vector<Unpublished> const& admitted) {
+  Frame* const frame = Frame::of(m_kernel);
+  for (Unpublished const& each : admitted) m_admission.publish(*each.task, each.rest, frame);
+}
+
+void Passes::admit(Pass* pass) {
+  Vector<Unpublished> admitted;
+  DeferDestructors const until_published;
+  {
+    std::lock_guard const lock(m_submission);
+    admit_collected(*pass, admitted);
+  }
+  publish(admitted);
+}
+
+/// Admits the collected tasks of the passes that `which` chooses, on all threads.
+void Passes::admit(FunctionRef<bool(Pass const&)> which) {
+  if (m_collecting.load(std::memory_order_acquire) == 0) return;
+  Vector<Unpublished> admitted;
+  DeferDestructors const until_published;
+  {
+    std::lock_guard const lock(m_submission);
+    for (std::size_t k = m_passes.size(); k-- > 0;)
+      if (which(*m_passes[k])) admit_collected(*m_passes[k], admitted);
+  }
+  publish(admitted);
+}
+
+void Passes::admit_all() {
+  admit([](Pass const&) { return true; });
+}
+
+/// A thread that finds that no pass collects happens after the tasks have got their ids: the
+/// counter is taken down with release order after that.
+TaskHandle Passes::resolve(TaskHandle const& handle) {
+  if ((handle.id & PlanNode::recorded) != 0) {
+    if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_kernel.is_done(handle))
+      admit([](Pass const& pass) {
+        return std::any_of(pass.tasks.begin(), pass.tasks.end(),
+                           [](Task const* task) { return task->marks.is_replay; });
+      });
+    return handle;
+  }
+  if (handle.task->is_live(handle.id))
+    admit([&](Pass const& pass) { return pass.gave_out(handle.id); });
+  return Provisional::resolved(handle);
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SCOPE_HPP
+#define TRELLIS_IMPL_SCOPE_HPP
+
+#include <Trellis_Area.hpp>
+#include <Trellis_Graph.hpp>
+#include <Trellis_Tag.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <scope/Trellis_AreaPlaces.hpp>
+#include <scope/Trellis_Shrinking.hpp>
+#include <task/Trellis_Task.hpp>
+#include <base/Trellis_Relaxed.hpp>
+#include <task/Trellis_Unlocked.hpp>
+#include <base/Trellis_FunctionRef.hpp>
+#include <base/Trellis_Reserve.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// Counts what has to be over before a split task is complete: its body and its parts. An open
+/// Completion counts as a part.
+///
+/// INVARIANT. The sum of the two counts is `body` while the body runs, and one more for each
+/// unfinished part. `m_own` belongs to the thread that runs the body. That thread counts there what
+/// it submits, and what it runs above the body while the body waits. Where no other thread takes
+/// part, no locked instruction counts. A part is added while the body or another part is
+/// unfinished, so before the sum can be 0. While the body runs, the two counts drift apart: by one
+/// for each part that one of them begins and the other ends. As a body cannot have `body` parts in
+/// all its life, `m_others` is not 0 before its end joins them. All decrements of it are
+/// acquire-release, and the body's thread reads it with acquire order. So the thread that finds
+/// that nothing is left happens after the body and all parts. It completes the task.
+class OpenParts {
+ public:
+  /// Resets the counts, with so many `parts` that no thread has begun to run.
+  void renew(std::uint64_t parts = 0) {
+    m_others.store(body + parts, std::memory_order_relaxed);
+    m_own = 0;
+  }
+  void add(bool on_thread_of_body) {
+    if (on_thread_of_body)
+      ++m_own;
+    else
+      m_others.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// True: nothing is left.
+  [[nodiscard]] bool part_over(bool on_thread_of_body) {
+    if (!on_thread_of_body) return m_others.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    --m_own;
+    return false;
+  }
+  /// True: nothing is left.
+  [[nodiscard]] bool body_over() {
+    if (is_only_body()) return true;
+    std::uint64_t const all = body - m_own;
+    m_own = 0;
+    return m_others.fetch_sub(all, std::memory_order_acq_rel) == all;
+  }
+  /// Called by the thread that runs the body, or has run it.
+  [[nodiscard]] bool is_only_body() const {
+    return m_others.load(std::memory_order_acquire) + m_own == body;
+  }
+
+  /// Called by the part that is the rest of the body, when the body is over. True if all others are
+  /// over. It is false for a moment while the body's thread leaves the body.
+  [[nodiscard]] bool is_one_part() const { return m_others.load(std::memory_order_acquire) == 1; }
+
+ private:
+  static constexpr std::uint64_t body = std::uint64_t{1} << 62;
+  std::atomic<std::uint64_t> m_others{body};
+  std::uint64_t m_own = 0;  ///< may be "negative": others have submitted what is run here
+};
+
+/// Tasks that are ordered among themselves: those of a graph, the parts that one task was split
+/// into, or those that a plan runs in rounds. Tasks of two scopes have no edges by access. What
+/// the parts of a task touch lies within what the task declared, so the edges of the task itself
+/// keep its parts apart from all other tasks.
+///
+/// INVARIANT (locks). A scope of parts is guarded by the `parts_lock` of its owner, all others by
+/// the lock of the graph; when the graph is recorded, has rules, or runs serially, submission takes
+/// that in addition. `kind` and `owner` are set before there are tasks. A thread that holds two of
+/// these locks has taken that of the inner scope first, and that of the graph last.
+///
+/// A scope of parts is given back, under the lock, when its owner is complete.
+struct Scope {
+  Scope(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
+      : table(tasks, failures, keep_all) {}
+
+  ScopeKind kind = ScopeKind::parts;
+  Task* owner = nullptr;  ///< has these as parts, or is a plan's; null: the graph's
+  AccessTable table;
+  TaskId newest = 0;               ///< of the tasks so far; ids grow within a scope
+  LiveAccess barrier{nullptr, 0};  ///< the newest synchronizing task
+  Vector<TaskId> recorded;         ///< tasks since then; only when the graph records
+  TaskId relinked = 0;  ///< the newest task that was there when a pending one demoted, see Relink
+
+  /// The tasks with one value of a rule's tag.
+  struct TagClass {
+    TagPtr value;
+    Vector<LiveAccess> tasks;
+  };
+  Vector<Vector<TagClass>> classes;  ///< by rule
+
+  // Only a scope of parts uses these.
+  Vector<LiveAccess> parts;  ///< may hold some that are done
+  Vector<Area> local;        ///< what the owner made itself, and its parts may use freely
+  AreaPlaces places_of_local;
+  AreaPlaces places_of_declared;  ///< among the owner's accesses
+  OpenParts open;
+  /// The owner keeps only what its unfinished parts need. Set under the lock; see Shrinking for why
+  /// it may be read without the lock.
+  Relaxed<bool> shrinks{false};
+  std::unique_ptr<Shrinking> shrinking;  ///< counts what they need
+  bool is_planned = false;               ///< the parts' order is that of a pass before, see Pass
+  /// The scheduling policy knows the pass by this number, and a part by its place in it. 0: the
+  /// scope is not planned, or the policy does not ask for passes.
+  std::uint64_t plan_number = 0;
+  bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending
+  TaskId held_from = 0;          ///< the first part that waits so; see Sections
+  bool has_completions = false;  ///< the owner's body has made some
+  std::atomic<int> open_completions{0};     ///< for messages
+  TaskState owner_state = TaskState::done;  ///< how the owner's body ended
+  int owner_row = -1;
+
+  /// True if it holds no objects of the user's, so it may be reset under a lock.
+  [[nodiscard]] bool is_bare() const { return table.empty() && classes.empty(); }
+  /// True if it is small enough to be kept for another task.
+  [[nodiscard]] bool is_small() const {
+    constexpr std::size_t few = 128;
+    return table.is_small() && parts.capacity() <= few && local.capacity() <= few &&
+           recorded.capacity() <= few;
+  }
+  /// Resets the scope for another task.
+  void renew() {
+    owner = nullptr;
+    newest = 0;
+    relinked = 0;
+    table.clear();
+    barrier = {nullptr, 0};
+    recorded.clear();
+    classes.clear();
+    parts.clear();
+    local.clear();
+    places_of_local.clear();
+    places_of_declared.clear();
+    open.renew();
+    shrinks = false;
+    shrinking.reset();
+    is_planned = waits_for_owner = has_completions = false;
+    held_from = 0;
+    open_completions.store(0, std::memory_order_relaxed);
+    owner_state = TaskState::done;
+    owner_row = -1;
+  }
+};
+
+inline void put_into(Task& task, Scope& scope) {
+  task.scope = &scope;
+  task.scope_kind = scope.kind;
+}
+
+/// Holds the lock of a task's parts. A thread of the user's that submits to the graph already gets
+/// an error, as from the lock of the graph. `nested`: below another lock of the graph's.
+/// `first_while_deferring`: in a `DeferDestructors` that is there for longer.
+class PartsHold {
+ public:
+  enum How { first, nested, first_while_deferring };
+  [[gnu::always_inline]] PartsHold(Task& owner, SubmissionLock const& graph, How how = first)
+      : m_owner(owner), m_submitting(&graph), m_is_deferring(how != first_while_deferring) {
+    if (how != nested && graph.is_held_here()) Submitting::refuse();
+    m_owner.parts_lock.lock();
+    if (m_is_deferring) ++t_deferring_locks;
+    m_submitting.begin();
+  }
+  PartsHold(PartsHold const&) = delete;
+  PartsHold& operator=(PartsHold const&) = delete;
+  [[gnu::always_inline]] ~PartsHold() {
+    m_submitting.end();
+    m_owner.parts_lock.unlock();
+    if (m_is_deferring && --t_deferring_locks == 0 && t_any_deferred_objects)
+      destroy_deferred_objects();
+  }
+
+ private:
+  Task& m_owner;
+  Submitting m_submitting;
+  bool const m_is_deferring;  ///< this object itself defers destructors
+};
+
+/// Holds what guards a scope, and the lock of the graph below it. Meanwhile no task is submitted
+/// to the scope, and nothing that its tasks access gets another name. The thread must not hold the
+/// lock of this scope, but may hold that of a scope within it. `owner`: of parts; else null, see
+/// `guard_of`.
+class ScopeHold {
+ public:
+  ScopeHold(Task* owner, SubmissionLock& graph) {
+    if (owner != nullptr) m_parts.emplace(*owner, graph, PartsHold::nested);
+    m_graph.emplace(graph);
+  }
+
+ private:
+  std::optional<PartsHold> m_parts;
+  std::optional<NestedHold> m_graph;
+};
+
+/// Returns the task whose `parts_lock` guards the scope of this one, which is live. Null: the
+/// graph's lock does.
+[[nodiscard]] inline Task* guard_of(Task const& task) {
+  return task.scope_kind == ScopeKind::parts ? task.scope->owner : nullptr;
+}
+
+/// Returns the task that this one is a part, or a run, of; null: of none.
+[[nodiscard]] inline Task* owner_of(Task const& task) {
+  return task.scope != nullptr ? task.scope->owner : nullptr;
+}
+
+/// Returns the replay of a recorded task that is under way; null: there is none.
+[[nodiscard]] Task* replay_of(Task const& task);
+/// Calls `f` for the replays that start when the replay of this recorded task is over, see
+/// PlanState::waiting. The caller has the task's lock, and has found the task live under it.
+void for_each_replay_behind(Task const& task, FunctionRef<void(LiveAccess)> f);
+/// Returns the owner, or for a recorded task the replay.
+[[nodiscard]] inline Task* whole_of(Task const& task) {
+  return task.is_recorded() ? replay_of(task) : owner_of(task);
+}
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_Orchestration.hpp>
+#include <Trellis_Space.hpp>
+#include <impl/Trellis_FusionOps.hpp>
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// The strategies that come with the library.
+namespace trellis {
+
+std::string Impl::readable_name(std::type_info const& type) {
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> const name(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
+  return name != nullptr ? name.get() : type.name();
+}
+
+std::string TaskKind::name() const {
+  if (m_ops == nullptr) return "none";
+  return m_ops->name() + (m_space != nullptr ? " on " + std::string(m_space->name()) : "");
+}
+
+namespace {
+
+using When = FuseInstruction::When;
+
+constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+class Native final : public Orchestration {
+ public:
+  [[nodiscard]] std::string name() const override { return "native"; }
+};
+
+/// Holds everything back, and fuses nothing.
+class HoldingBack final : public Orchestration {
+ public:
+  HoldingBack(std::string name, When when) : m_name(std::move(name)), m_when(when) {}
+  [[nodiscard]] std::string name() const override { return m_name; }
+  /// Tasks deferred to the end of sections are released there; those for idle threads remain.
+  [[nodiscard]] std::size_t hold_back(TaskKind kind) override {
+    return kind || m_when != When::section_end ? all : 0;
+  }
+  [[nodiscard]] FuseInstruction fuse(TaskKind) override { return {.when = m_when}; }
+
+ private:
+  std::string const m_name;
+  When const m_when;
+};
+
+class Fusing final : public Orchestration {
+ public:
+  Fusing(std::size_t n, When when) : m_n(n), m_when(when) {}
+  [[nodiscard]] std::string name() const override {
+    return (m_when == When::at_spawn ? "fuse_immediately:" : "fuse_late:") + std::to_string(m_n);
+  }
+  [[nodiscard]] std::size_t hold_back(TaskKind) override { return all; }
+  [[nodiscard]] FuseInstruction fuse(TaskKind) override {
+    return {.min = m_n, .max = m_n, .when = m_when};
+  }
+
+ private:
+  std::size_t const m_n;
+  When const m_when;
+};
+
+/// Serves one graph or several: holds tasks back while a section of any of them is under way.
+class AllOnDevice final : public Orchestration {
+ public:
+  explicit AllOnDevice(int device) : m_device(device) {}
+  [[nodiscard]] std::string name() const override {
+    return "all_on_device:" + std::to_string(m_device);
+  }
+  void section_starts(int) override { m_sections.fetch_add(1, std::memory_order_relaxed); }
+  void section_ends(int) override { m_sections.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t hold_back(TaskKind) override { return within() ? all : 0; }
+  [[nodiscard]] FuseInstruction fuse(TaskKind) override {
+    FuseInstruction out{.device = m_device, .when = When::section_end};
+    if (!within()) out.min = 1;
+    return out;
+  }
+
+ private:
+  [[nodiscard]] bool within() const { return m_sections.load(std::memory_order_relaxed) > 0; }
+  int const m_device;
+  std::atomic<int> m_sections{0};
+};
+
+class RoundRobin final : public Orchestration {
+ public:
+  RoundRobin(std::size_t n, int devices) : m_n(n), m_devices(devices) {}
+  [[nodiscard]] std::string name() const override {
+    return "round_robin:" + std::to_string(m_n) +
+           (m_devices == 1 ? "" : ":" + std::to_string(m_devices));
+  }
+  [[nodiscard]] std::size_t hold_back(TaskKind) override { return all; }
+  [[nodiscard]] FuseInstruction fuse(TaskKind) override {
+    auto const turn = static_cast<int>(m_turn.load(std::memory_order_relaxed) %
+                                       static_cast<unsigned>(m_devices + 1));
+    return {
+        .min = m_n, .device = turn == 0 ? FuseInstruction::home : turn - 1, .when = When::at_spawn};
+  }
+  /// A batch has gone where the last answer said.
+  void formed(TaskKind, FusionSample const& sample) override {
+    if (sample.batch >= m_n) m_turn.fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::size_t const m_n;
+  int const m_devices;
+  std::atomic<unsigned> m_turn{0};
+};
+
+/// Tries the others in turns. It measures a turn from its first section to that of the next turn,
+/// so that work which a section has left for later counts as well.
+class Learning final : public Orchestration {
+ public:
+  explicit Learning(std::uint64_t seed)
+      : m_name("learning" + (seed == 1 ? std::string() : ":" + std::to_string(seed))),
+        m_random(seed) {
+    for (auto const& each :
+         {make_native(), make_bsp(), make_backfill(), make_fuse_immediately(batch),
+          make_fuse_late(batch), make_all_on_device(0), make_round_robin(batch)})
+      m_variants.push_back({each, 0});
+  }
+
+  [[nodiscard]] std::string name() const override { return m_name; }
+  void section_starts(int depth) override {
+    if (depth == 0) count_section();
+    for (Variant const& each : m_variants) each.strategy->section_starts(depth);
+  }
+  void section_ends(int depth) override {
+    for (Variant const& each : m_variants) each.strategy->section_ends(depth);
+  }
+  [[nodiscard]] SectionPolicy section(int depth, std::size_t parts, TaskKind kind) override {
+    return current().section(depth, parts, kind);
+  }
+  [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return current().hold_back(kind); }
+  [[nodiscard]] FuseInstruction fuse(TaskKind kind) override { return current().fuse(kind); }
+  void formed(TaskKind kind, FusionSample const& sample) override {
+    current().formed(kind, sample);
+  }
+  void observed(TaskKind kind, FusionSample const& sample) override {
+    current().observed(kind, sample);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int sections_of_turn = 16;
+  static constexpr std::size_t batch = 16;
+  struct Variant {
+    std::shared_ptr<Orchestration> strategy;
+    double seconds;  ///< of a turn, as a moving average; 0: not measured
+  };
+
+  [[nodiscard]] Orchestration& current() const {
+    return *m_variants[m_current.load(std::memory_order_relaxed)].strategy;
+  }
+  void count_section() {
+    std::lock_guard const lock(m_mutex);
+    if (m_sections++ % sections_of_turn != 0) return;
+    auto const now = Clock::now();
+    if (m_sections == 1) {
+      m_turn_began = now;
+      return;
+    }
+    std::size_t const last = m_current.load(std::memory_order_relaxed);
+    double const seconds =
+        std::max(std::chrono::duration<double>(now - m_turn_began).count(), 1e-9);
+    double& mean = m_variants[last].seconds;
+    mean = mean == 0 ? seconds : (mean + seconds) / 2;
+    m_current.store(next_after(last), std::memory_order_relaxed);
+    m_turn_began = now;
+  }
+  [[nodiscard]] std::size_t next_after(std::size_t last) {
+    if (last + 1 < m_variants.size() && m_variants[last + 1].seconds == 0) return last + 1;
+    // Twice as fast is four times as likely: in the end most turns are those of the best ones.
+    std::vector<double> weights;
+    for (Variant const& each : m_variants) weights.push_back(1 / (each.seconds * each.seconds));
+    return std::discrete_distribution<std::size_t>(weights.begin(), weights.end())(m_random);
+  }
+
+  std::string const m_name;
+  std::vector<Variant> m_variants;
+  std::atomic<std::size_t> m_current{0};
+  std::mutex m_mutex;  ///< guards what follows, and `seconds`
+  std::uint64_t m_sections = 0;
+  Clock::time_point m_turn_began{};
+  std::mt19937_64 m_random;
+};
+
+}  // namespace
+
+namespace {
+
+void require_at_least(std::int64_t value, std::int64_t least, char const* what) {
+  if (value < least)
+    throw Error(Error::Kind::bad_input, std::string("Trellis: an orchestration is made with ") +
+                                            std::to_string(value) + ' ' + what);
+}
+std::size_t batch_of(std::size_t n) {
+  require_at_least(static_cast<std::int64_t>(n), 1, "tasks in a batch");
+  return n;
+}
+
+}  // namespace
+
+std::shared_ptr<Orchestration> make_native() {
+  return std::make_shared<Native>();
+}
+std::shared_ptr<Orchestration> make_bsp() {
+  return std::make_shared<HoldingBack>("bsp", When::section_end);
+}
+std::shared_ptr<Orchestration> make_backfill() {
+  return std::make_shared<HoldingBack>("backfill", When::when_idle);
+}
+std::shared_ptr<Orchestration> make_fuse_immediately(std::size_t n) {
+  return std::make_shared<Fusing>(batch_of(n), When::at_spawn);
+}
+std::shared_ptr<Orchestration> make_fuse_late(std::size_t n) {
+  return std::make_shared<Fusing>(batch_of(n), When::when_idle);
+}
+std::shared_ptr<Orchestration> make_all_on_device(int device) {
+  require_at_least(device, 0, "as the number of a device");
+  return std::make_shared<AllOnDevice>(device);
+}
+std::shared_ptr<Orchestration> make_round_robin(std::size_t n, int devices) {
+  require_at_least(devices, 0, "devices");
+  return std::make_shared<RoundRobin>(batch_of(n), devices);
+}
+std::shared_ptr<Orchestration> make_learning(std::uint64_t seed) {
+  return std::make_shared<Learning>(seed);
+}
+
+namespace {
+std::string_view orchestration_names() {
+  return "native, bsp, backfill, fuse_immediately:N, fuse_late:N, all_on_device:D, "
+         "round_robin:N[:DEVICES] or learning[:SEED]";
+}
+}  // namespace
+
+std::shared_ptr<Orchestration> make_orchestration(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::string_view rest = text;;) {
+    std::size_t const colon = rest.find(':');
+    words.push_back(rest.substr(0, colon));
+    if (colon == std::string_view::npos) break;
+    rest.remove_prefix(colon + 1);
+  }
+  auto const number = [&](std::size_t k, std::uint64_t least,
+                          std::uint64_t most =
+                              std::numeric_limits<int>::max()) -> std::optional<std::uint64_t> {
+    if (k >= words.size()) return std::nullopt;
+    std::uint64_t value = 0;
+    char const* const last = words[k].data() + words[k].size();
+    auto const [end, error] = std::from_chars(words[k].data(), last, value);
+    if (error != std::errc() || end != last || value < least || value > most) return std::nullopt;
+    return value;
+  };
+  std::string_view const name = words.front();
+  if (words.size() == 1) {
+    if (name == "native") return make_native();
+    if (name == "bsp") return make_bsp();
+    if (name == "backfill") return make_backfill();
+    if (name == "learning") return make_learning();
+  } else if (words.size() == 2) {
+    if (auto const n = number(1, 1)) {
+      if (name == "fuse_immediately") return make_fuse_immediately(*n);
+      if (name == "fuse_late") return make_fuse_late(*n);
+      if (name == "round_robin") return make_round_robin(*n);
+    }
+    if (auto const n = number(1, 0)) {
+      if (name == "all_on_device") return make_all_on_device(static_cast<int>(*n));
+    }
+    if (auto const seed = number(1, 0, std::numeric_limits<std::uint64_t>::max()))
+      if (name == "learning") return make_learning(*seed);
+  } else if (words.size() == 3 && name == "round_robin") {
+    auto const n = number(1, 1);
+    auto const devices = number(2, 0);
+    if (n && devices) return make_round_robin(*n, static_cast<int>(*devices));
+  }
+  throw Error(Error::Kind::bad_input, "Trellis: there is no orchestration \"" + std::string(text) +
+                                          "\"; there are " + std::string(orchestration_names()));
+}
+
+}  // namespace trellis

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Analysis.hpp>
+#include <tools/Trellis_Columns.hpp>
+#include <tools/Trellis_TimelineStyle.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+namespace trellis {
+namespace {
+
+using namespace Impl::TimelineStyle;
+using Impl::Columns;
+using Impl::fixed;
+
+std::string time_of(double ns) {
+  return duration(static_cast<std::uint64_t>(std::llround(std::max(0.0, ns))));
+}
+std::string percent_of(double part, double whole) {
+  return whole > 0 ? fixed(100 * part / whole, 1) + " %" : "-";
+}
+
+struct LabelTimes {
+  std::size_t tasks = 0;
+  std::size_t critical = 0;
+  double time = 0;
+  double longest = 0;
+  double critical_time = 0;
+};
+
+}  // namespace
+
+void write_analysis(std::ostream& out, Graph const& graph) {
+  TaskCost const cost = measured_cost(graph);
+  GraphAnalysis const found = analyse(graph, cost);
+  std::unordered_set<TaskId> const critical(found.critical_path.begin(), found.critical_path.end());
+  std::string text;
+  {
+    Columns table(text, 2);
+    table.row({"tasks", std::to_string(graph.nodes().size()) + ", " + std::to_string(found.tasks) +
+                            " of them took time"});
+    table.row({"work", time_of(found.work) + " on one worker"});
+    table.row({"span", time_of(found.span) + " on any number: the critical path, " +
+                           with_count(found.critical_path.size(), "task")});
+    table.row({"speedup",
+               "at most " + fixed(found.max_speedup(), 2) + ", so no more than " +
+                   with_count(static_cast<std::size_t>(std::ceil(found.max_speedup())), "worker") +
+                   " can pay"});
+    table.row({"parallel fraction", fixed(found.parallel_fraction(), 4)});
+  }
+
+  std::map<std::string, LabelTimes> labels;
+  for (TaskRecord const& task : graph.nodes()) {
+    double const time = cost(task);
+    LabelTimes& label = labels[Impl::family_name(task.label)];
+    ++label.tasks;
+    label.time += time;
+    label.longest = std::max(label.longest, time);
+    if (!critical.contains(task.id)) continue;
+    ++label.critical;
+    label.critical_time += time;
+  }
+  std::vector<std::pair<std::string, LabelTimes>> sorted(labels.begin(), labels.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](auto const& a, auto const& b) { return a.second.time > b.second.time; });
+  constexpr std::size_t most_labels = 20;
+  text += "\n";
+  {
+    Columns table(text, 7);
+    table.row({"label", "tasks", "time", "of work", "longest", "critical", "of span"});
+    for (std::size_t k = 0; k < std::min(sorted.size(), most_labels); ++k) {
+      LabelTimes const& label = sorted[k].second;
+      table.row({shortened(sorted[k].first, 40), std::to_string(label.tasks), time_of(label.time),
+                 percent_of(label.time, found.work), time_of(label.longest),
+                 std::to_string(label.critical), percent_of(label.critical_time, found.span)});
+    }
+  }
+  if (sorted.size() > most_labels)
+    text += "  and " + with_count(sorted.size() - most_labels, "more label") + "\n";
+
+  constexpr std::size_t most_tasks = 40;
+  text += "\n";
+  {
+    Columns table(text, 4);
+    table.row({"critical path", "task", "time", "of span"});
+    for (std::size_t k = 0; k < std::min(found.critical_path.size(), most_tasks); ++k) {
+      TaskRecord const& task = graph.node(found.critical_path[k]);
+      table.row({shortened(task.label, 40), std::to_string(task.id), time_of(cost(task)),
+                 percent_of(cost(task), found.span)});
+    }
+  }
+  if (found.critical_path.size() > most_tasks)
+    text += "  and " + with_count(found.critical_path.size() - most_tasks, "more task") + "\n";
+  out << text;
+}
+
+}  // namespace trellis

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_Observer.hpp>
+#include <tools/Trellis_GraphLog.hpp>
+
+#include <string>
+
+#ifdef TRELLIS_HAS_SPDLOG
+
+#include <tools/Trellis_Text.hpp>
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace trellis {
+namespace {
+
+// Names come from users. Whatever they hold, an event stays on its line, and a quotation mark ends
+// the label.
+void append_escaped(std::string& line, std::string_view text) {
+  for (std::size_t at = 0; at != text.size();) {
+    char32_t const point = Impl::next_code_point(text, at);
+    if (point == '\n') {
+      line += "\\n";
+    } else if (point == '\t') {
+      line += "\\t";
+    } else if (point == '"' || point == '\\') {
+      (line += '\\') += static_cast<char>(point);
+    } else {
+      Impl::append_utf8(line, Impl::is_unprintable(point) ? U'\uFFFD' : point);
+    }
+  }
+}
+
+void append_right_aligned(std::string& line, std::string const& text, std::size_t width) {
+  if (text.size() < width) line.append(width - text.size(), ' ');
+  line += text;
+}
+
+// "     123.456 us": exact, and aligned for the first hundred seconds.
+void append_time(std::string& line, std::uint64_t ns) {
+  std::string const fraction = std::to_string(ns % 1000);
+  append_right_aligned(line, std::to_string(ns / 1000), 8);
+  line += '.';
+  line.append(3 - fraction.size(), '0');
+  line += fraction;
+  line += " us";
+}
+
+/// Returns a destination's sink. Logs of one process that write to one file at the same time share
+/// it.
+std::shared_ptr<spdlog::sinks::sink> make_sink(std::string const& destination, bool overwrite) {
+  if (destination == "stderr") return std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  if (destination == "stdout") return std::make_shared<spdlog::sinks::stdout_sink_mt>();
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<spdlog::sinks::sink>> open;
+  std::lock_guard const lock(mutex);
+  std::weak_ptr<spdlog::sinks::sink>& known = open[destination];
+  if (std::shared_ptr<spdlog::sinks::sink> sink = known.lock()) return sink;
+  // spdlog would make the folders of a mistyped path.
+  std::filesystem::path const folder = std::filesystem::path(destination).parent_path();
+  if (std::error_code ignored; !folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    throw Error(Error::Kind::bad_input, "Trellis: cannot log the states of tasks to \"" +
+                                            destination + "\": there is no folder \"" +
+                                            folder.string() + '"');
+  try {
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(destination, overwrite);
+    known = sink;
+    return sink;
+  } catch (spdlog::spdlog_ex const& error) {
+    throw Error(
+        Error::Kind::bad_input,
+        "Trellis: cannot log the states of tasks to \"" + destination + "\": " + error.what(),
+        std::current_exception());
+  }
+}
+
+/// Logs events. Copies share the logger, whose end flushes and closes the file. The logger is in no
+/// registry, as the program may use spdlog for itself.
+class StateLog {
+ public:
+  StateLog(std::string const& destination, std::string const& graph_name, bool overwrite)
+      : m_logger(std::make_shared<spdlog::logger>("trellis", make_sink(destination, overwrite))) {
+    if (!graph_name.empty()) {
+      m_prefix = '[';
+      append_escaped(m_prefix, graph_name);
+      m_prefix += "] ";
+    }
+    m_logger->set_pattern("%v");  // the time is the graph's, not the wall clock's
+    m_logger->flush_on(spdlog::level::err);
+  }
+
+  // The sink takes a line as a whole, under its mutex. spdlog itself reports errors while writing.
+  void operator()(TaskEvent const& event) const noexcept {
+    try {
+      std::string line = m_prefix;
+      append_time(line, event.time_ns);
+      line += "  #" + std::to_string(event.id) + " \"";
+      append_escaped(line, event.label);
+      (line += "\"  ") += to_string(event.state);
+      if (event.row >= 0) line += "  row " + std::to_string(event.row);
+      if (event.parent != 0) line += "  part of #" + std::to_string(event.parent);
+      bool const bad = event.state == TaskState::failed || event.state == TaskState::cancelled;
+      m_logger->log(bad ? spdlog::level::err : spdlog::level::info, spdlog::string_view_t(line));
+    } catch (...) {  // out of memory: a line is missing, the program goes on
+    }
+  }
+
+ private:
+  std::shared_ptr<spdlog::logger> m_logger;
+  std::string m_prefix;
+};
+
+}  // namespace
+
+TaskObserver make_state_log(std::string const& destination, std::string const& graph_name) {
+  return StateLog(destination, graph_name, true);
+}
+
+TaskObserver Impl::make_graph_log(std::string const& destination, std::string const& graph_name) {
+  static std::mutex mutex;
+  static std::set<std::string> begun;
+  std::lock_guard const lock(mutex);
+  bool const overwrite = !begun.contains(destination);
+  StateLog log(destination, graph_name, overwrite);
+  begun.insert(destination);
+  return log;
+}
+
+}  // namespace trellis
+
+#else
+
+namespace trellis {
+
+TaskObserver make_state_log(std::string const& destination, std::string const&) {
+  throw Error(Error::Kind::bad_input, "Trellis: cannot log the states of tasks to \"" +
+                                          destination +
+                                          "\": this Trellis was built without spdlog");
+}
+TaskObserver Impl::make_graph_log(std::string const& destination, std::string const& graph_name) {
+  return make_state_log(destination, graph_name);
+}
+
+}  // namespace trellis
+
+#endif

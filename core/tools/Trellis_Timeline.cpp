@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <tools/Trellis_Text.hpp>
+#include <tools/Trellis_TimelineMarks.hpp>
+#include <tools/Trellis_TimelineStyle.hpp>
+#include <tools/Trellis_TraceRows.hpp>
+
+#include <Trellis_Graph.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace trellis {
+namespace {
+
+using namespace Impl::TimelineStyle;
+using Impl::Slice;
+
+constexpr double page_width = 1200;
+constexpr double margin = 24;
+constexpr double char_width = 6.3;      // for the 11 px font of rows and legend
+constexpr double box_char_width = 5.9;  // for the 10 px font in boxes
+constexpr double busy_width = 92;       // the column with the utilisation, right of the boxes
+constexpr double top = 84;              // above the first row
+constexpr std::size_t most_boxes =
+    10000;  // more tasks than this are merged where they are too narrow to see
+constexpr std::string_view text_colour = "#1A1A1A";
+constexpr std::string_view soft_colour = "#5F6368";
+constexpr std::string_view critical_outline =
+    "class=\"critical\" fill=\"none\" stroke=\"#1A1A1A\" stroke-width=\"1.8\"";
+
+class Timeline {
+ public:
+  Timeline(Trace const& trace, std::ostream& out)
+      : m_trace(&trace),
+        m_rows(trace),
+        m_palette(m_rows),
+        m_critical(trace.graph, m_rows, m_rows.slices.size() <= most_boxes),
+        m_out(&out),
+        m_span(std::max<std::uint64_t>(m_rows.end - m_rows.begin, 1)),
+        m_unit(unit_for(m_span)) {
+    std::size_t longest = 0;
+    for (std::string const& name : m_rows.names) longest = std::max(longest, text_width(name));
+    longest = std::clamp<std::size_t>(longest, 8, longest_name);
+    m_left = margin + static_cast<double>(longest) * char_width + 12;
+    m_width = page_width - margin - busy_width - m_left;
+    std::size_t lanes = 0;
+    for (std::size_t& count : m_rows.lanes) {
+      // Tasks that call each other may nest deeply; the last lane takes those that find no place.
+      count = std::min(count, most_lanes);
+      lanes += count;
+    }
+    m_lane_height = lanes <= 12 ? 28 : lanes <= 32 ? 20 : lanes <= 96 ? 13 : 8;
+    m_padding = lanes <= 32 ? 3 : 1;
+    double y = top;
+    for (std::size_t const count : m_rows.lanes) {
+      m_row_top.push_back(y);
+      y += static_cast<double>(count) * m_lane_height + 2 * m_padding;
+    }
+    m_bottom = std::max(y, top + 40);
+    m_merge = m_rows.slices.size() > most_boxes;
+    m_grain = std::max(1.0, m_width * static_cast<double>(lanes) / most_boxes);
+  }
+
+  void write() {
+    lay_out_legend();
+    double const height = m_bottom + 34 + m_legend_height + margin;
+    std::string const size = number(page_width) + "\" height=\"" + number(height);
+    m_text =
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + size + "\" viewBox=\"0 0 " +
+        number(page_width) + ' ' + number(height) +
+        "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"11\" fill=\"" +
+        std::string(text_colour) + "\">\n";
+    m_text +=
+        "<defs><pattern id=\"trellis-failed\" width=\"6\" height=\"6\" "
+        "patternUnits=\"userSpaceOnUse\" "
+        "patternTransform=\"rotate(45)\"><rect width=\"2.5\" height=\"6\" "
+        "fill=\"#B00020\"/></pattern>"
+        "</defs>\n";
+    m_text += "<rect width=\"" + size + "\" fill=\"#FFFFFF\"/>\n";
+    write_heading();
+    write_rows();
+    write_boxes();
+    write_axis();
+    write_legend();
+    m_text += "</svg>\n";
+    flush();
+  }
+
+ private:
+  static constexpr std::size_t longest_name = 32;
+  static constexpr std::size_t most_lanes = 6;
+
+  // Consecutive slices of one lane that are too narrow to be seen, drawn as one box.
+  struct Group {
+    std::vector<std::size_t> slices;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+
+  [[nodiscard]] double x(std::uint64_t ns) const {
+    return m_left + m_width * static_cast<double>(ns - m_rows.begin) / static_cast<double>(m_span);
+  }
+  [[nodiscard]] double y(Slice const& slice) const {
+    std::size_t const lane = std::min(slice.lane, most_lanes - 1);
+    return m_row_top[slice.row] + m_padding + static_cast<double>(lane) * m_lane_height;
+  }
+  // Returns the exact time since the beginning of the first task.
+  [[nodiscard]] std::string since_begin(std::uint64_t ns) const {
+    return with_unit(ns - m_rows.begin, m_unit);
+  }
+
+  void flush() {
+    m_out->write(m_text.data(), static_cast<std::streamsize>(m_text.size()));
+    m_text.clear();
+  }
+
+  void text(double at_x, double at_y, std::string_view content, std::string_view attributes = "") {
+    m_text += "<text x=\"" + number(at_x) + "\" y=\"" + number(at_y) + '"';
+    if (!attributes.empty()) (m_text += ' ') += attributes;
+    m_text += '>';
+    append_xml(m_text, content);
+    m_text += "</text>";
+  }
+
+  void rect(double at_x, double at_y, double width, double height, std::string_view attributes) {
+    m_text += "<rect x=\"" + number(at_x) + "\" y=\"" + number(at_y) + "\" width=\"" +
+              number(width) + "\" height=\"" + number(height) + "\" ";
+    m_text += attributes;
+    m_text += "/>";
+  }
+
+  [[nodiscard]] double percent(std::uint64_t ns) const {
+    return 100.0 * static_cast<double>(ns) / static_cast<double>(m_span);
+  }
+
+  // Returns whole percents, or one decimal where whole ones would hide a value near 0 or 100.
+  [[nodiscard]] static std::string percent_text(double percent) {
+    auto const tenths = static_cast<std::uint64_t>(std::llround(percent * 10));
+    bool const fine = (tenths > 0 && tenths < 10) || (tenths >= 990 && tenths < 1000);
+    if (!fine) return std::to_string((tenths + 5) / 10) + " %";
+    return std::to_string(tenths / 10) + '.' + std::to_string(tenths % 10) + " %";
+  }
+
+  void write_heading() {
+    text(margin, 36, "Trellis timeline", "font-size=\"18\" font-weight=\"bold\"");
+    std::size_t failed = 0, cancelled = 0, running = 0, waiting = 0;
+    for (TaskRecord const& task : m_trace->graph.nodes()) {
+      failed += task.state == TaskState::failed;
+      cancelled += task.state == TaskState::cancelled;
+      running += task.state == TaskState::running;
+      waiting += task.state == TaskState::pending || task.state == TaskState::ready;
+    }
+    std::string line =
+        with_count(m_rows.tasks, "task") + " on " + with_count(m_rows.names.size(), "row");
+    if (!m_rows.slices.empty()) {
+      line += "  \u00B7  total span " + duration(m_rows.end - m_rows.begin);
+      // Threads share the places of the workers: a row that has lent its place is not idle.
+      std::vector<std::uint64_t> const sums = Impl::busy_workers(m_rows);
+      auto const between = [&](std::size_t first, std::size_t last, std::size_t places) {
+        std::uint64_t sum = 0;
+        for (std::size_t row = first; row != last; ++row) sum += sums[row];
+        return percent_text(std::min(100.0, percent(sum) / static_cast<double>(places)));
+      };
+      std::size_t const rows = m_rows.names.size(), threads = m_rows.threads;
+      if (threads == 0) {
+        line += "  \u00B7  busy " + between(0, rows, rows);
+      } else {
+        auto const places = static_cast<std::size_t>(m_trace->workers);
+        line +=
+            "  \u00B7  " + with_count(places, "worker") + " busy " + between(0, threads, places);
+        if (threads != rows)
+          line += "  \u00B7  " + with_count(rows - threads, "stream") + " busy " +
+                  between(threads, rows, rows - threads);
+      }
+    }
+    if (running != 0) line += "  \u00B7  " + std::to_string(running) + " still running";
+    if (failed != 0) line += "  \u00B7  " + std::to_string(failed) + " failed";
+    if (cancelled != 0) line += "  \u00B7  " + std::to_string(cancelled) + " cancelled";
+    if (waiting != 0) line += "  \u00B7  " + std::to_string(waiting) + " not begun";
+    text(margin, 56, line, "font-size=\"12\" fill=\"" + std::string(soft_colour) + '"');
+    m_text += '\n';
+  }
+
+  void write_rows() {
+    std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
+    std::vector<std::uint64_t> const sum = Impl::busy(m_rows);
+    double const bar_x = m_left + m_width + 14;
+    double const size = std::clamp(m_lane_height + 2 * m_padding - 2, 6.0, 11.0);
+    std::string const font = "font-size=\"" + number(size) + '"';
+    if (!m_rows.names.empty()) {
+      text(page_width - margin, top - 8, "busy", soft + " font-size=\"10\" text-anchor=\"end\"");
+    }
+    for (std::size_t row = 0; row != m_rows.names.size(); ++row) {
+      double const height = static_cast<double>(m_rows.lanes[row]) * m_lane_height + 2 * m_padding;
+      double const y_top = m_row_top[row];
+      double const baseline = y_top + height / 2 + size * 0.36;
+      if (row % 2 == 0) rect(margin, y_top, page_width - 2 * margin, height, "fill=\"#F5F6F8\"");
+      m_text += "<g><title>";
+      append_xml(m_text, m_rows.names[row]);
+      m_text += "</title>";
+      text(m_left - 12, baseline, shortened(m_rows.names[row], longest_name),
+           font + " text-anchor=\"end\"");
+      m_text += "</g>";
+      double const share = percent(sum[row]);
+      double const bar_height = std::min(6.0, height - 2);
+      double const bar_y = y_top + (height - bar_height) / 2;
+      rect(bar_x, bar_y, 32, bar_height, "fill=\"#DADCE0\"");
+      rect(bar_x, bar_y, 0.32 * share, bar_height, soft);
+      text(page_width - margin - 4, baseline, percent_text(share), font + " text-anchor=\"end\"");
+      if (std::string const why = why_idle(row, sum); !why.empty())
+        text(m_left + 6, baseline, why, soft + ' ' + font);
+      m_text += '\n';
+    }
+    if (m_rows.slices.empty()) {
+      std::string_view const why =
+          m_trace->graph.nodes().empty() ? "no tasks recorded" : "no task has run";
+      text(m_left + m_width / 2, (top + m_bottom) / 2 + 4, why,
+           soft + " font-size=\"13\" text-anchor=\"middle\"");
+      m_text += '\n';
+    }
+  }
+
+  /// Explains an idle row. A graph has one thread more than it has workers, and only as many run at
+  /// a time as there are workers.
+  [[nodiscard]] std::string why_idle(std::size_t row, std::vector<std::uint64_t> const& sum) const {
+    if (row == 0 || row >= m_rows.threads || sum[row] != 0 || sum[0] == 0) return {};
+    std::size_t had_tasks = 0;
+    for (std::size_t other = 0; other != m_rows.threads; ++other) had_tasks += sum[other] != 0;
+    auto const is_wide = [](Slice const& slice) { return slice.task->workers > 1; };
+    if (std::any_of(m_rows.slices.begin(), m_rows.slices.end(), is_wide))
+      return "no task needed it, or one of several threads had its place";
+    if (had_tasks < static_cast<std::size_t>(m_trace->workers)) return "no task needed it";
+    return m_rows.names[0] + " had its place";
+  }
+
+  void write_axis() {
+    if (m_rows.slices.empty()) return;
+    std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
+    m_text += "<g stroke=\"#1A1A1A\" stroke-width=\"1\">";
+    line(m_left, m_bottom, m_left + m_width, m_bottom);
+    std::uint64_t const step = tick_step(m_span, 9);
+    for (std::uint64_t t = 0; t <= m_span; t += step) {
+      line(x(m_rows.begin + t), m_bottom, x(m_rows.begin + t), m_bottom + 5);
+    }
+    m_text += "</g>\n<g text-anchor=\"middle\">";
+    for (std::uint64_t t = 0; t <= m_span; t += step) {
+      text(x(m_rows.begin + t), m_bottom + 18, t == 0 ? std::string("0") : with_unit(t, m_unit));
+    }
+    m_text += "</g>";
+    text(margin, m_bottom + 18, "time", soft);
+    m_text += '\n';
+  }
+
+  void line(double x1, double y1, double x2, double y2) {
+    m_text += "<path d=\"M" + number(x1) + ' ' + number(y1) + 'L' + number(x2) + ' ' + number(y2) +
+              "\"/>";
+  }
+
+  void write_boxes() {
+    if (m_rows.slices.empty()) return;
+    m_text += "<g stroke=\"#D5D8DC\" stroke-width=\"0.7\">";
+    std::uint64_t const step = tick_step(m_span, 9);
+    for (std::uint64_t t = 0; t <= m_span; t += step) {
+      double const at = x(m_rows.begin + t);
+      line(at, top, at, m_bottom);
+    }
+    m_text += "</g>\n<g id=\"tasks\" font-size=\"10\">\n";
+    if (m_merge) {
+      write_merged();
+    } else {
+      for (std::size_t i = 0; i != m_rows.slices.size(); ++i) write_box(i);
+    }
+    m_text += "</g>\n";
+    if (!m_merge) write_critical_path();
+  }
+
+  // Appends the hover text of one task. It is short where there are many tasks, as these texts make
+  // up most of the file.
+  void append_hover_text(Slice const& slice) {
+    TaskRecord const& task = *slice.task;
+    std::size_t const count = m_rows.slices.size();
+    std::size_t const most_accesses = count > 1000 ? 4 : 16;
+    append_xml(m_text, task.label);
+    if (task.state != TaskState::done) (m_text += " \u2014 ") += to_string(task.state);
+    m_text += "\n" + duration(slice.end - slice.begin) + ", from " + since_begin(slice.begin) +
+              " to " + since_begin(slice.end);
+    if (task.ready_ns != 0 && task.started_ns >= task.ready_ns) {
+      m_text += "\nwas ready for " + duration(task.started_ns - task.ready_ns);
+    }
+    if (slice.begin > task.started_ns) {
+      m_text += "\nwas queued for " + duration(slice.begin - task.started_ns);
+    }
+    if (count <= 1000) {
+      m_text += "\ntask " + std::to_string(task.id);
+      if (task.threads != 0)
+        m_text += ", " + with_count(static_cast<std::size_t>(task.threads), "thread");
+      for (std::string const& part : {task.pattern, task.space, Impl::call_site(task)}) {
+        if (part.empty()) continue;
+        m_text += ", ";
+        append_xml(m_text, part);
+      }
+    }
+    for (std::size_t a = 0; a != task.accesses.size(); ++a) {
+      m_text += '\n';
+      if (a == most_accesses) {
+        m_text += "and " + std::to_string(task.accesses.size() - a) + " more";
+        break;
+      }
+      append_xml(m_text, Impl::to_text(task.accesses[a]));
+    }
+  }
+
+  void write_box(std::size_t index) {
+    Slice const& slice = m_rows.slices[index];
+    Look const& look = m_palette.look(index);
+    Colour const fill = m_palette.colour(look.family, look.shade);
+    bool const failed = slice.task->state == TaskState::failed;
+    double const full = x(slice.end) - x(slice.begin);
+    // Neighbours have a hairline between them where there is room for it. A box is never invisible.
+    double const width = full > 3 ? full - 0.6 : std::max(full, 0.5);
+    double const height = m_lane_height - (m_lane_height > 10 ? 2 : 1);
+    m_text += "<g><title>";
+    append_hover_text(slice);
+    m_text += "</title>";
+    std::string attributes = "class=\"task\" fill=\"" + hex(fill) + '"';
+    if (slice.task->state == TaskState::running) attributes += " fill-opacity=\"0.6\"";
+    rect(x(slice.begin), y(slice) + 1, width, height, attributes);
+    if (failed) write_failure(x(slice.begin), y(slice) + 1, width, height);
+    if (m_critical.contains(index))
+      rect(x(slice.begin), y(slice) + 1, width, height, critical_outline);
+    write_box_text(slice, look, fill, width);
+    m_text += "</g>\n";
+    if (m_text.size() > 1 << 16) flush();
+  }
+
+  void write_failure(double at_x, double at_y, double width, double height) {
+    // The mark is visible however short the task was.
+    rect(at_x, at_y, std::max(width, 2.0), height,
+         width < 4 ? "fill=\"#B00020\""
+                   : "fill=\"url(#trellis-failed)\" stroke=\"#B00020\" stroke-width=\"1.5\"");
+  }
+
+  // Draws lines from the end of each task on the critical path to the begin of the next one.
+  void write_critical_path() {
+    std::vector<std::size_t> const& path = m_critical.slices();
+    if (path.size() < 2) return;
+    m_text +=
+        "<path id=\"critical-path\" fill=\"none\" stroke=\"#1A1A1A\" stroke-width=\"1.2\" d=\"";
+    for (std::size_t k = 1; k != path.size(); ++k) {
+      Slice const& from = m_rows.slices[path[k - 1]];
+      Slice const& to = m_rows.slices[path[k]];
+      // A part begins within its owner.
+      m_text += 'M' + point(std::min(from.end, to.begin), from) + 'L' + point(to.begin, to);
+    }
+    m_text += "\"/>\n";
+  }
+  [[nodiscard]] std::string point(std::uint64_t ns, Slice const& slice) const {
+    return number(x(ns)) + ' ' + number(y(slice) + m_lane_height / 2);
+  }
+
+  // Writes the whole label where it fits, else the step that the shade stands for, else as much as
+  // is legible.
+  void write_box_text(Slice const& slice, Look const& look, Colour fill, double width) {
+    if (m_lane_height < 18 || slice.task->state == TaskState::failed) return;
+    double const room = (width - 6) / box_char_width;
+    if (room < 1) return;
+    auto const characters = static_cast<std::size_t>(room);
+    std::string content;
+    if (text_width(slice.task->label) <= characters) {
+      content = shortened(slice.task->label, characters);
+    } else if (look.step) {
+      content = std::to_string(*look.step);
+      if (content.size() > characters) return;
+    } else if (characters >= 4) {
+      content = shortened(slice.task->label, characters);
+    }
+    if (content.empty()) return;
+    text(
+        x(slice.begin) + width / 2, y(slice) + m_lane_height / 2 + 3.6, content,
+        "text-anchor=\"middle\" pointer-events=\"none\" fill=\"" + std::string(ink_on(fill)) + '"');
+  }
+
+  void write_merged() {
+    // There is one growing group per lane; it is written when a box does not belong to it.
+    std::vector<std::vector<Group>> groups(m_rows.names.size());
+    for (std::size_t row = 0; row != groups.size(); ++row) groups[row].resize(m_rows.lanes[row]);
+    for (std::size_t i = 0; i != m_rows.slices.size(); ++i) {
+      Slice const& slice = m_rows.slices[i];
+      Group& group = groups[slice.row][std::min(slice.lane, most_lanes - 1)];
+      bool const narrow = x(slice.end) - x(slice.begin) < m_grain;
+      std::uint64_t const end = std::max(group.end, slice.end);
+      if (!group.slices.empty() && (!narrow || x(end) - x(group.begin) > m_grain))
+        write_group(group);
+      if (!narrow) {
+        write_box(i);
+        continue;
+      }
+      if (group.slices.empty()) group.begin = slice.begin;
+      group.end = std::max(group.end, slice.end);
+      group.slices.push_back(i);
+    }
+    for (std::vector<Group>& row : groups) {
+      for (Group& group : row) {
+        if (!group.slices.empty()) write_group(group);
+      }
+    }
+  }
+
+  // Writes and empties the group. Its box gets the look that takes most of its time, and is pale
+  // where tasks left much of it idle.
+  void write_group(Group& group) {
+    Group const done = std::exchange(group, Group{});
+    if (done.slices.size() == 1) return write_box(done.slices.front());
+    std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> time;
+    std::map<std::size_t, std::size_t> tasks;
+    std::uint64_t sum = 0;
+    std::size_t failed = 0;
+    for (std::size_t const i : done.slices) {
+      Slice const& slice = m_rows.slices[i];
+      Look const& look = m_palette.look(i);
+      time[{look.family, look.shade}] += slice.end - slice.begin;
+      ++tasks[look.family];
+      sum += slice.end - slice.begin;
+      failed += slice.task->state == TaskState::failed;
+    }
+    auto const most = std::max_element(
+        time.begin(), time.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
+    double const full = x(done.end) - x(done.begin);
+    std::uint64_t const time_covered = std::max<std::uint64_t>(done.end - done.begin, 1);
+    double const share =
+        std::min(1.0, static_cast<double>(sum) / static_cast<double>(time_covered));
+    double const width = std::max(full, 0.5);
+    double const height = m_lane_height - (m_lane_height > 10 ? 2 : 1);
+    Slice const& first = m_rows.slices[done.slices.front()];
+    m_text += "<g><title>" + with_count(done.slices.size(), "task");
+    if (failed != 0) m_text += " (" + std::to_string(failed) + " failed)";
+    m_text += "\nfrom " + since_begin(done.begin) + " to " + since_begin(done.end) + ", busy " +
+              percent_text(100 * share);
+    std::size_t lines = 0;
+    for (auto const& [family, count] : tasks) {
+      if (lines++ == 4) break;
+      m_text += "\n" + std::to_string(count) + " \u00D7 ";
+      append_xml(m_text, m_palette.families()[family].name);
+    }
+    m_text += "</title>";
+    std::string attributes = "class=\"tasks\" fill=\"" +
+                             hex(m_palette.colour(most->first.first, most->first.second)) + '"';
+    if (share < 0.95) attributes += " fill-opacity=\"" + number(std::max(share, 0.25)) + '"';
+    rect(x(done.begin), y(first) + 1, width, height, attributes);
+    if (failed != 0) write_failure(x(done.begin), y(first) + 1, width, height);
+    m_text += "</g>\n";
+    if (m_text.size() > 1 << 16) flush();
+  }
+
+  // ---- Legend ----
+
+  struct LegendEntry {
+    std::vector<std::pair<Colour, std::string>> swatches;  // each with its step
+    std::string name;
+    std::string count;
+    bool failed = false;
+    bool critical = false;
+    double x = 0;
+    double y = 0;
+    double width = 0;
+  };
+
+  static constexpr double swatch_width = 20;
+  static constexpr double legend_line = 22;
+
+  void lay_out_legend() {
+    std::vector<Family const*> own;
+    std::size_t others = 0, other_tasks = 0;
+    for (Family const& family : m_palette.families()) {
+      if (family.hue == other_hue) {
+        ++others;
+        other_tasks += family.tasks;
+      } else {
+        own.push_back(&family);
+      }
+    }
+    for (Family const* family : own) {
+      LegendEntry entry;
+      std::size_t const shades = family->step ? std::min(family->values.size(), shade_count) : 1;
+      for (std::size_t s = 0; s != shades; ++s) {
+        std::string step = family->step ? std::to_string(family->values[s]) : "";
+        if (step.size() > 3) step.clear();
+        entry.swatches.emplace_back(shaded(family->hue, s), std::move(step));
+      }
+      entry.name = shortened(family->name, 60);
+      // The shades start again behind the last one.
+      if (family->step && family->values.size() > shade_count) entry.name = "\u2026  " + entry.name;
+      entry.count = with_count(family->tasks, "task");
+      m_legend.push_back(std::move(entry));
+    }
+    if (others != 0) {
+      m_legend.push_back({{{grey, ""}},
+                          others == 1 ? "1 other label" : std::to_string(others) + " other labels",
+                          with_count(other_tasks, "task")});
+    }
+    bool const any_failed =
+        std::any_of(m_rows.slices.begin(), m_rows.slices.end(),
+                    [](Slice const& slice) { return slice.task->state == TaskState::failed; });
+    if (any_failed) {
+      m_legend.push_back({{{white, ""}}, "failed", ""});
+      m_legend.back().failed = true;
+    }
+    if (std::size_t const tasks = m_critical.slices().size(); tasks >= 2) {
+      m_legend.push_back({{{white, ""}},
+                          "critical path",
+                          with_count(tasks, "task") + ", " + duration(m_critical.span_ns())});
+      m_legend.back().critical = true;
+    }
+    double at_x = m_left, at_y = m_bottom + 52;
+    for (LegendEntry& entry : m_legend) {
+      std::size_t const characters = text_width(entry.name) + text_width(entry.count) + 2;
+      entry.width = static_cast<double>(entry.swatches.size()) * swatch_width + 8 +
+                    static_cast<double>(characters) * char_width + 18;
+      if (at_x > m_left && at_x + entry.width > page_width - margin) {
+        at_x = m_left;
+        at_y += legend_line;
+      }
+      entry.x = at_x;
+      entry.y = at_y;
+      at_x += entry.width;
+    }
+    m_legend_height = m_legend.empty() ? 0 : at_y + 6 - (m_bottom + 34);
+  }
+
+  void write_legend() {
+    if (m_legend.empty()) return;
+    std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
+    text(margin, m_legend.front().y, "labels", soft);
+    m_text += '\n';
+    for (LegendEntry const& entry : m_legend) {
+      double at = entry.x;
+      for (auto const& [colour, step] : entry.swatches) {
+        rect(at, entry.y - 10.5, swatch_width - 1, 13, "fill=\"" + hex(colour) + '"');
+        if (entry.failed) write_failure(at, entry.y - 10.5, swatch_width - 1, 13);
+        if (entry.critical) rect(at + 1, entry.y - 9.5, swatch_width - 3, 11, critical_outline);
+        if (!step.empty()) {
+          text(
+              at + (swatch_width - 1) / 2, entry.y - 0.8, step,
+              "font-size=\"9\" text-anchor=\"middle\" fill=\"" + std::string(ink_on(colour)) + '"');
+        }
+        at += swatch_width;
+      }
+      m_text += "<text x=\"" + number(at + 6) + "\" y=\"" + number(entry.y) + "\">";
+      append_xml(m_text, entry.name);
+      if (!entry.count.empty()) {
+        m_text += "<tspan dx=\"8\" " + soft + ">" + entry.count + "</tspan>";
+      }
+      m_text += "</text>\n";
+    }
+  }
+
+  Trace const* m_trace;
+  Impl::TraceRows m_rows;
+  Palette m_palette;
+  Impl::CriticalSlices m_critical;
+  std::ostream* m_out;
+  std::uint64_t m_span;
+  Unit m_unit;
+  std::string m_text;
+  std::vector<double> m_row_top;
+  std::vector<LegendEntry> m_legend;
+  double m_left = 0;
+  double m_width = 0;
+  double m_bottom = 0;
+  double m_lane_height = 0;
+  double m_padding = 0;
+  double m_legend_height = 0;
+  double m_grain = 1;
+  bool m_merge = false;
+};
+
+}  // namespace
+
+void Trace::write_svg(std::ostream& out) const {
+  Timeline(*this, out).write();
+}
+
+}  // namespace trellis
