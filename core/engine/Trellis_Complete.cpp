@@ -114,30 +114,25 @@ Task* Engine::finish_task(Task& task, WorkerSlot& slot, TaskState state, int row
 /// Completes a part, and the task that it is a part of if nothing else of that is left. (This is a
 /// loop, as tasks nest deep.)
 Task* Engine::finish_part(Task& first, WorkerSlot& slot, TaskState state, int row) {
-  Task* next = nullptr;
-  // Returns the scope whose last task this was; null where it is of none, or others are left.
-  auto const finish_in_scope = [&](Task& task) -> Scope* {
-    Scope* const scope =
-        task.scope_kind == ScopeKind::parts ? static_cast<Scope*>(task.scope) : nullptr;
-    TaskId const id = task.id;
-    if (scope != nullptr && task.failure != nullptr) inherit(*scope->owner, task.failure);
-    Task* const another = finish_one(task, slot, state, row);
+  Scope* scope = static_cast<Scope*>(first.scope);
+  TaskId id = first.id;
+  if (first.failure != nullptr) inherit(*scope->owner, first.failure);
+  Task* next = finish_task(first, slot, state, row);
+  if (scope->shrinks) m_demotions.part_over(*scope, id, slot);
+  while (scope != nullptr && scope->open.part_over(Parts::runs_body(Frame::top, *scope))) {
+    Task& whole = *scope->owner;
+    state = scope->owner_state == TaskState::done ? state_of_whole(whole) : scope->owner_state;
+    row = scope->owner_row;
+    scope = whole.scope_kind == ScopeKind::parts ? static_cast<Scope*>(whole.scope) : nullptr;
+    id = whole.id;
+    if (scope != nullptr && whole.failure != nullptr) inherit(*scope->owner, whole.failure);
+    Holding const holding(slot, next);
+    Task* const another = finish_one(whole, slot, state, row);
     if (scope != nullptr && scope->shrinks) m_demotions.part_over(*scope, id, slot);
     if (next == nullptr)
       next = another;
     else if (another != nullptr)
       push(*another, &slot);
-    bool const is_last =
-        scope != nullptr && scope->open.part_over(Parts::runs_body(Frame::top, *scope));
-    return is_last ? scope : nullptr;
-  };
-  Scope* scope = finish_in_scope(first);
-  while (scope != nullptr) {
-    Task& whole = *scope->owner;
-    state = scope->owner_state == TaskState::done ? state_of_whole(whole) : scope->owner_state;
-    row = scope->owner_row;
-    Holding const holding(slot, next);
-    scope = finish_in_scope(whole);
   }
   return next;
 }

@@ -347,10 +347,9 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>&
 
 /// Makes a task with its body and its properties, but without an id and accesses.
 [[gnu::always_inline]] inline void Submission::make_task_here(Task& task, TaskSpec& spec) {
-  bool const may_be_on_device = spec.is_fusable || (spec.space && spec.space->device());
   try {
-    if (may_be_on_device && task.on_device == nullptr)
-      task.on_device = std::make_unique<OnDevice>();
+    if (spec.is_fusable || (spec.space != nullptr && spec.space->device() != nullptr))
+      task.prepare_for_device(spec.stream);
     if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
       task.body = task.storage;
     } else {
@@ -374,12 +373,8 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>&
   if (!task.marks.none()) [[unlikely]]
     task.marks.has_own_queue =
         !m_serial && (spec.main_thread || spec.is_resumed || spec.is_section);
-  task.marks.runs_elsewhere = spec.space != nullptr && !spec.space->is_plain();
+  if (spec.space != nullptr && !spec.space->is_plain()) task.marks.runs_elsewhere = true;
   task.exclusive = false;
-  if (may_be_on_device) {
-    task.on_device->predecessors.clear();  // `stream` is -1 since its owner before has retired
-    task.on_device->wanted_stream = spec.stream;
-  }
   if (task.marks.is_fusable) [[unlikely]] {
     task.next = nullptr;
     m_kernel.events().statistics().fusable();

@@ -11,7 +11,6 @@
 #include <recorded/Trellis_PlanState.hpp>
 #include <kernel/Trellis_Frame.hpp>
 
-
 namespace trellis::Impl {
 
 namespace {

@@ -40,7 +40,7 @@ class alignas(128) TaskDeque {
     for (std::size_t k = tasks.size(); k-- > 0;) at(m_first + m_count++) = tasks[k];
     m_size.store(m_count, std::memory_order_relaxed);
   }
-  void push_back(ReadyTask task) {
+  [[gnu::always_inline]] void push_back(ReadyTask task) {
     std::lock_guard const lock(m_lock);
     if (m_count == m_room) grow();
     at(m_first + m_count++) = task;

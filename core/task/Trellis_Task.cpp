@@ -18,6 +18,12 @@ static_assert(sizeof(void*) != 8 ||
 Task::Task() = default;
 Task::~Task() = default;
 
+void Task::prepare_for_device(int stream) {
+  if (on_device == nullptr) on_device = std::make_unique<OnDevice>();
+  on_device->predecessors.clear();  // `stream` is -1 since the cell's owner before has retired
+  on_device->wanted_stream = stream;
+}
+
 TaskState state_of_whole(Task const& task) {
   if (task.failure == nullptr) return TaskState::done;
   bool const was_asked = task.failure->is_asked && task.failure->origin == task.id;

@@ -272,6 +272,9 @@ struct alignas(64) Task {
     return space != nullptr ? space->device() : nullptr;
   }
   [[nodiscard]] bool runs_on_device() const { return device() != nullptr; }
+  /// Called before a task is published that may be launched on a device. May throw. `stream`: the
+  /// one that the user asks for, or -1.
+  void prepare_for_device(int stream);
   /// Returns the device that its batch goes to, see FusionPool; or null.
   [[nodiscard]] DeviceAdapter* offloaded() const {
     return on_device != nullptr ? on_device->offloaded : nullptr;

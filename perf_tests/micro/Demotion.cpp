@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tasks that give up accesses while they run and others wait for them.
-#if __has_include(<Trellis_TaskScope.hpp>)
-
 #include "Gate.hpp"
 #include "Measure.hpp"
 #include "Ring.hpp"
@@ -109,5 +107,3 @@ BENCHMARK(stencil_after_demotion)
 
 }  // namespace
 }  // namespace micro
-
-#endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A tree of empty tasks, each of which waits for its two halves: what forking and joining costs,
 // beside oneTBB's task groups where CMake finds them. The counters are per task of the tree.
-#if __has_include(<Trellis_TaskScope.hpp>)
-
 #include "Measure.hpp"
 
 #ifdef MICRO_HAS_TBB
@@ -83,5 +81,3 @@ BENCHMARK(recursion_onetbb)->Apply(with_trees);
 
 }  // namespace
 }  // namespace micro
-
-#endif

@@ -4,9 +4,8 @@
 // task take of the processors?
 #if __has_include(<Trellis_Plan.hpp>)
 
+#include "Cpu.hpp"
 #include "Measure.hpp"
-
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -20,20 +19,6 @@ namespace {
 using namespace trellis;
 
 using Field = Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace>;
-
-/// Seconds of all threads, in the program and in the kernel.
-struct CpuTime {
-  double user = 0;
-  double system = 0;
-  static CpuTime now() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    auto const seconds = [](timeval const& time) {
-      return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-    };
-    return {seconds(usage.ru_utime), seconds(usage.ru_stime)};
-  }
-};
 
 /// out(i, j) from in at (i, j) and its neighbours above and below.
 struct Sweep {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tasks that become several: parts of a running task, parts of parts, and of a task that still
 // waits. The counters are per task, parts and wholes alike.
-#if __has_include(<Trellis_TaskScope.hpp>)
-
 #include "Gate.hpp"
 #include "Measure.hpp"
 #include "Workers.hpp"
@@ -221,5 +219,3 @@ BENCHMARK(refined)
 
 }  // namespace
 }  // namespace micro
-
-#endif

@@ -55,7 +55,7 @@ class Stage {
     made.id = m_tasks.size();
     if (owner != nullptr) {
       if (owner->inner == nullptr)
-        owner->inner = Impl::RegionPtr(new Impl::Scope(m_slab, m_failures, false));
+        owner->inner = Impl::ScopePtr(new Impl::Scope(m_slab, m_failures, false));
       Impl::put_into(made, *owner->inner);
     }
     made.exclusive = true;
