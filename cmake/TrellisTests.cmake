@@ -12,7 +12,8 @@
 #       address sanitizer does (every test with CORE has it). All have the label `toolchain`: `./run
 #       test` runs them on its second toolchain, too. Those with SPACE_SOURCES have the label
 #       `device`.
-#       Programs share precompiled headers, and their sources are compiled in batches.
+#       Programs share precompiled headers, and their sources are compiled in batches. They find the
+#       headers of unit_tests/support by name.
 #
 #   trellis_optimise_test(NAME)
 #       A little, for brute force and random programs.
@@ -165,7 +166,8 @@ function(trellis_add_test_program name)
   endforeach()
   target_link_libraries(${name} PRIVATE trellis_test_options nlohmann_json::nlohmann_json
     ${arg_LIBRARIES})
-  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
+    ${PROJECT_SOURCE_DIR}/unit_tests/support)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   if(arg_CORE)
     set(kind core)

@@ -151,8 +151,9 @@ stands_for_others() {
     policies/fields/src/* | policies/mpi/src/*)
       [[ $1 == */@(Trellis_ModelPass|Trellis_Message).cpp ]]
       ;;
-    cmake/* | spaces/* | policies/* | unit_tests/device/*) return 0 ;; # the library, each pattern
-    perf_tests/gpu/*) return 0 ;;                                      # calls of CUDA itself
+    cmake/* | spaces/* | policies/*) return 0 ;; # the library
+    unit_tests/spaces/device/*) return 0 ;;      # each pattern
+    perf_tests/gpu/*) return 0 ;;                # calls of CUDA itself
     # Views as arguments, lists, batches of fused kernels, teams, memory traits.
     unit_tests/*/@(TestViewArguments|TestListArguments|TestFusedKernels|TestTeams|TestMemoryTraits)_*)
       return 0
@@ -166,13 +167,13 @@ stands_for_others() {
 }
 
 # The typed tests, as TrellisTests.cmake generates them: the files after a SPACE_SOURCES.
-lists=(unit_tests/*/CMakeLists.txt)
-[[ $backend != hip || $# != 0 ]] || lists=(unit_tests/device/CMakeLists.txt)
+lists=(unit_tests/*/CMakeLists.txt unit_tests/*/*/CMakeLists.txt)
+[[ $backend != hip || $# != 0 ]] || lists=(unit_tests/spaces/device/CMakeLists.txt)
 for list in "${lists[@]}"; do
   mapfile -t typed < <(tr -s ' ()\n' '\n' <"$list" |
     awk '$0 == "SPACE_SOURCES" { on = 1; next } !/[.]cpp$/ { on = 0 } on')
   for source in "${typed[@]}"; do
-    generated=$work/generated/$(dirname "$list")/$(basename "$source" .cpp)_$name.cpp
+    generated=$work/generated/$(dirname "$list")/${source%.cpp}_$name.cpp
     mkdir -p "${generated%/*}"
     sed -e "s|@space@|$name|" -e "s|@PROJECT_SOURCE_DIR@|$repo|" \
       -e "s|@source@|$repo/$(dirname "$list")/$source|" \
@@ -200,7 +201,7 @@ run_compiler() {
     -I "$config" -isystem "$headers" -isystem "$work/others"
     ${mpi:+-isystem "$mpi" -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX} -I core
     -I spaces -I policies -I policies/fields -I policies/worklets -I policies/mpi
-    -I perf_tests/taskbench -I .)
+    -I unit_tests/support -I perf_tests/taskbench -I .)
   MESSAGES=$object.log
   record=$records/$( (echo "$version" "${call[@]}" && cat "$1") | sha256sum | cut -c 1-32)
   if sha256sum --check --status "$record" 2>/dev/null; then
@@ -235,7 +236,7 @@ compile() {
   local begin=$SECONDS status=0 source number=0
   shift
   [[ $backend != cuda || ${1#"$work"/generated/} != @(perf_tests|unit_tests)/* ||
-    $1 == */unit_tests/@(device|patterns)/* ]] || MODE=-cuda
+    $1 == */unit_tests/@(spaces/device|policies/patterns)/* ]] || MODE=-cuda
   if (($# > 1)); then
     for source in "$@"; do
       number=$((number + 1))
@@ -269,7 +270,7 @@ add_to_group() {
       folder="those apart, b"
       ;;
     perf_tests/gpu/PortableModels.cpp) folder="Kokkos' own graphs" ;;
-    */worklets/TestMaps*) folder="unit_tests/worklets, apart" ;;
+    */worklets/TestMaps*) folder="unit_tests/policies/worklets, apart" ;;
     example/heat_ranks/* | example/cg_ranks/* | example/particles/* | example/threshold/* | \
       example/tutorial/*)
       folder=${1%/*}
