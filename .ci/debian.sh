@@ -8,10 +8,10 @@ DEBIAN=cmake/packages/debian
 # there is in nobody's way.
 use_debian_root() {
   local needed
-  needed=$(awk '/^Build-Depends:/ { on = 1; sub(/^[^:]*:/, "") } /^$/ { on = 0 } on' \
+  needed=$(awk '/^[^ ]/ { on = 0 } sub(/^Build-Depends: /, "") { on = 1 } on' \
     "$REPO/$DEBIAN/control" | sed -E 's/[(][^)]*[)]|<[^>]*>//g' | tr -s ',\n ' ' ')
+  # shellcheck disable=SC2034 # roots.sh uses it
   COMMON_PACKAGES="build-essential ccache lintian ${needed% }"
-  COMMON_PACKAGES=${COMMON_PACKAGES//  / }
   # shellcheck disable=SC2317,SC2329 # roots.sh calls it
   toolchain_packages() { echo libkokkos-dev; }
   # shellcheck disable=SC2317,SC2329 # roots.sh calls it
@@ -21,8 +21,8 @@ use_debian_root() {
 # The files of the next commit; without git, all that are no results of builds.
 release_files() {
   git -C "$REPO" ls-files -z --cached --others --exclude-standard 2>/dev/null ||
-    (cd "$REPO" && find . -name '.?*' -prune -o '(' -path ./out -o -path ./build ')' -prune -o \
-      -type f -printf '%P\0')
+    (cd "$REPO" && find . -regex '[.]/\([.]git\|[.]trellis\|out\|build\)' -prune -o -type f \
+      -printf '%P\0')
 }
 
 # make_source FOLDER: the tarball of the release and the unpacked source, in a folder whose name
@@ -37,7 +37,7 @@ make_source() {
   release_files | (cd "$REPO" && while IFS= read -r -d '' file; do
     [[ ! -f $file ]] || printf '%s\0' "$file"
   done) | LC_ALL=C sort -z | tar --create --xz --file "$1/trellis_$version.orig.tar.xz" \
-    --directory "$REPO" --null --files-from - --transform "s|^|trellis-$version/|" \
+    --directory "$REPO" --null --files-from - --transform "s|^|trellis-$version/|S" \
     --owner 0 --group 0 --numeric-owner --mode go=rX,u+rw --mtime "@$time" &&
     tar --extract --file "$1/trellis_$version.orig.tar.xz" --directory "$1" &&
     cp -r "$SOURCE/$DEBIAN" "$SOURCE/debian"
@@ -50,7 +50,8 @@ build_packages() {
     dpkg-buildpackage --unsigned-source --unsigned-changes
 }
 
-# lintian_packages FOLDER: no bug of Debian's asks for this package yet, so its changelog closes none.
+# lintian_packages FOLDER: no bug of Debian's asks for this package yet, so its changelog closes
+# none.
 lintian_packages() {
   cd "$1" || return
   # shellcheck disable=SC2016 # expands inside
@@ -97,7 +98,8 @@ purge_packages() {
 }
 
 run_package() {
-  local options="nocheck noautodbgsym" folder=$HOME_DIR/build/debian log=$HOME_DIR/log/debian.log fd status=0
+  local options="nocheck noautodbgsym" status=0 fd
+  local folder=$HOME_DIR/build/debian log=$HOME_DIR/log/debian.log
   case ${1:-} in
     '') ;;
     --check) options=noautodbgsym ;;
