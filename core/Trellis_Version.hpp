@@ -4,7 +4,7 @@
 
 /// Which Trellis this is. CMake takes the version of the project from these lines.
 #define TRELLIS_VERSION_MAJOR 0
-#define TRELLIS_VERSION_MINOR 1
+#define TRELLIS_VERSION_MINOR 3
 #define TRELLIS_VERSION_PATCH 0
 
 /// The three parts as one number, which the preprocessor can compare: 102 is 0.1.2, 10203 is 1.2.3.
