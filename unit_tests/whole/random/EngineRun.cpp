@@ -61,7 +61,7 @@ struct BodyOf {
       for (void* const body : all) (*static_cast<F*>(body))();
     });
   }
-  static constexpr trellis::Impl::FusionOps offload{&name, nullptr, nullptr, &device, &offload};
+  static constexpr trellis::Impl::FusionOps on_device{&name, nullptr, nullptr, &device, &offload};
   template <trellis::Impl::FusionOps const& fusion_of>
   static constexpr trellis::Impl::TaskOps ops_with = [] {
     trellis::Impl::TaskOps fusable = ops;
@@ -70,7 +70,7 @@ struct BodyOf {
   }();
   static trellis::Impl::TaskOps const& ops_of(bool is_fusable, bool may_go) {
     if (!is_fusable) return ops;
-    return may_go ? ops_with<offload> : ops_with<fusion>;
+    return may_go ? ops_with<on_device> : ops_with<fusion>;
   }
 };
 
