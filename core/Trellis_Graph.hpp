@@ -183,6 +183,13 @@ struct ChromeTraceOptions {
   std::function<std::string(TaskRecord const&)> arguments = nullptr;
 };
 
+/// A thread slept from then until then, as there was no task for it. Times are those of records.
+struct ThreadSleep {
+  std::size_t row = 0;  ///< index into Trace::rows
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+};
+
 /// A scheduling graph together with the rows (instances) that its tasks ran on.
 struct Trace {
   SchedulingGraph graph;
@@ -194,6 +201,7 @@ struct Trace {
   std::size_t threads = 0;
   /// When the graph was made: times of records count from here.
   std::chrono::steady_clock::time_point origin{};
+  std::vector<ThreadSleep> sleeps;  ///< in the order of their begins
 
   /// Writes Chrome trace-event JSON, for Perfetto or chrome://tracing: one row per instance, flow
   /// arrows for edges. Throws `Error` when an option that must be a JSON object is not.

@@ -51,6 +51,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker,
                 most_workers(options), m_places) {
   Reserve::require();
+  if (Recorder const* const record = recorder()) m_workers.note_sleeps(record->start());
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
     throw Error(Error::Kind::bad_input,
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +

@@ -84,6 +84,8 @@ class Engine final : public Kernel, private TaskSource {
     return static_cast<std::size_t>(m_workers.max_slots());
   }
 
+  [[nodiscard]] std::vector<ThreadSleep> sleeps() { return m_workers.sleeps(); }
+
   // --- The features, see Kernel.
   [[nodiscard]] Submission& submission() { return m_submission; }
   [[nodiscard]] Waiting& waiting() { return m_waiting; }

@@ -64,12 +64,13 @@ void write_analysis_at_end(Engine& engine) noexcept try {
   trace.rows = engine.rows();
   trace.workers = *engine.options().workers;
   trace.threads = engine.threads();
+  trace.sleeps = engine.sleeps();
   if (trace.graph.nodes().empty()) return;
   std::ostringstream out;
   out << "Trellis: analysis of " << engine.options().name
       << (recorder->is_complete() ? "" : ", whose record is incomplete: memory has run out")
       << '\n';
-  write_analysis(out, trace.graph);
+  write_analysis(out, trace);
   out << '\n';
   std::string_view const policy = engine.options().policy->name();
   write_predictions(out, trace, [&] { return policy_like(policy, trace.graph); });

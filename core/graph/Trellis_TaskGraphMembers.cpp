@@ -246,8 +246,12 @@ SchedulingGraph TaskGraph::scheduling_graph() const {
 }
 
 Trace TaskGraph::trace() const {
-  return {scheduling_graph(), engine().rows(), workers(), engine().threads(),
-          engine().events().require_recorder().start()};
+  return {scheduling_graph(),
+          engine().rows(),
+          workers(),
+          engine().threads(),
+          engine().events().require_recorder().start(),
+          engine().sleeps()};
 }
 
 }  // namespace trellis

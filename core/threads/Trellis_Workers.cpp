@@ -268,10 +268,12 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
   bool const has_own = nap > Nap(0) && m_source.has_own(slot);
   bool const stands_in = nap > Nap(0) && !has_own && !std::exchange(m_somebody_naps, true);
   Nap const before_poll = has_own || stands_in ? nap : Nap(0);
+  std::size_t const noted = m_notes_sleeps ? note_sleep(slot) : 0;
   if (waits)
     doze_until(lock, slot, *until, before_poll);
   else
     doze(lock, slot, before_poll);
+  if (noted != 0) m_sleeps[noted - 1].end_ns = since_start();
   if (stands_in) m_somebody_naps = false;
   slot.waits_for = nullptr;
   int const woken_on = slot.woken_on;
@@ -309,6 +311,28 @@ void Workers::migrate(WorkerSlot& slot, int woken_on) {
       slot.processor.store(Places::processor_here(), std::memory_order_relaxed);
   } catch (std::bad_alloc const&) {  // then it does not move
   }
+}
+
+std::uint64_t Workers::since_start() const {
+  std::chrono::nanoseconds const time = std::chrono::steady_clock::now() - m_sleeps_from;
+  return static_cast<std::uint64_t>(time.count());
+}
+
+/// Returns the place of the sleep that begins now, counted from 1; 0 if there is no memory for it.
+std::size_t Workers::note_sleep(WorkerSlot const& slot) noexcept try {
+  m_sleeps.push_back({static_cast<std::size_t>(slot.number), since_start(), 0});
+  return m_sleeps.size();
+} catch (std::bad_alloc const&) {
+  return 0;
+}
+
+/// A thread that still sleeps has slept until now.
+std::vector<ThreadSleep> Workers::sleeps() {
+  std::lock_guard const lock(m_mutex);
+  std::vector<ThreadSleep> all = m_sleeps;
+  for (ThreadSleep& sleep : all)
+    if (sleep.end_ns == 0) sleep.end_ns = since_start();
+  return all;
 }
 
 /// Sleeps, in a thread in wait(), until woken or until the nap is over.

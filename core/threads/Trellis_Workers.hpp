@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_WORKERS_HPP
 #define TRELLIS_IMPL_WORKERS_HPP
 
+#include <Trellis_Graph.hpp>
 #include <Trellis_Space.hpp>
 #include <base/Trellis_FunctionRef.hpp>
 #include <task/Trellis_DeferredBodies.hpp>
@@ -328,6 +329,14 @@ class Workers {
   /// Returns this slot's instance of a space. The first call makes it.
   [[nodiscard]] void* instance(WorkerSlot& slot, SpaceAdapter& space);
 
+  /// From now on it is noted when threads sleep because there is no task for them. Times count from
+  /// `start`. Called before there are tasks.
+  void note_sleeps(std::chrono::steady_clock::time_point start) {
+    m_notes_sleeps = true;
+    m_sleeps_from = start;
+  }
+  [[nodiscard]] std::vector<ThreadSleep> sleeps();
+
   /// The numbers of slots are below this.
   [[nodiscard]] int max_slots() const { return static_cast<int>(m_slots.size()); }
   [[nodiscard]] int slot_count() const { return m_slot_count.load(std::memory_order_acquire); }
@@ -393,6 +402,8 @@ class Workers {
   void main_looks();
   void wake(WorkerSlot& slot, int on = -1);
   void wake_waiters_locked();
+  [[nodiscard]] std::size_t note_sleep(WorkerSlot const& slot) noexcept;
+  [[nodiscard]] std::uint64_t since_start() const;
 
   TaskSource& m_source;
   int m_permits;
@@ -434,6 +445,9 @@ class Workers {
   Gathering m_gatherers;
   std::vector<std::thread> m_threads;
   std::atomic<bool> m_stopping{false};
+  std::vector<ThreadSleep> m_sleeps;  ///< in the order of their begins; 0: the sleep has not ended
+  bool m_notes_sleeps = false;
+  std::chrono::steady_clock::time_point m_sleeps_from{};  ///< their times count from here
 };
 
 }  // namespace trellis::Impl

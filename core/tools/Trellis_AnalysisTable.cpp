@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Analysis.hpp>
 #include <tools/Trellis_Columns.hpp>
+#include <tools/Trellis_Precedence.hpp>
 #include <tools/Trellis_TimelineStyle.hpp>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace trellis {
 namespace {
@@ -24,6 +26,39 @@ std::string time_of(double ns) {
 }
 std::string percent_of(double part, double whole) {
   return whole > 0 ? fixed(100 * part / whole, 1) + " %" : "-";
+}
+
+/// What a thread did, in nanoseconds.
+struct ThreadTimes {
+  std::uint64_t since = ~std::uint64_t{0};  ///< its first task or sleep
+  double ran = 0;
+  double slept = 0;
+};
+
+/// Returns the times of the rows that are threads. `end`: of the last task.
+std::vector<ThreadTimes> thread_times(Trace const& trace, std::uint64_t end) {
+  std::vector<ThreadTimes> threads(std::min(trace.threads, trace.rows.size()));
+  std::vector<Impl::TaskTimes> const times = Impl::measured_times(trace.graph);
+  std::uint64_t begin = end;
+  for (std::size_t p = 0; p < times.size(); ++p) {
+    TaskRecord const& task = trace.graph.nodes()[p];
+    if (task.row < 0 || task.started_ns == 0) continue;
+    begin = std::min(begin, task.started_ns);
+    if (static_cast<std::size_t>(task.row) >= threads.size()) continue;
+    ThreadTimes& thread = threads[static_cast<std::size_t>(task.row)];
+    thread.since = std::min(thread.since, task.started_ns);
+    thread.ran += times[p].own;
+    thread.slept += static_cast<double>(task.waited_ns);
+  }
+  for (ThreadSleep const& sleep : trace.sleeps) {
+    std::uint64_t const from = std::max(sleep.begin_ns, begin);
+    std::uint64_t const until = std::min(sleep.end_ns, end);
+    if (sleep.row >= threads.size() || from >= until) continue;
+    ThreadTimes& thread = threads[sleep.row];
+    thread.since = std::min(thread.since, from);
+    thread.slept += static_cast<double>(until - from);
+  }
+  return threads;
 }
 
 struct LabelTimes {
@@ -98,6 +133,28 @@ void write_analysis(std::ostream& out, Graph const& graph) {
   if (found.critical_path.size() > most_tasks)
     text += "  and " + with_count(found.critical_path.size() - most_tasks, "more task") + "\n";
   out << text;
+}
+
+void write_analysis(std::ostream& out, Trace const& trace) {
+  write_analysis(out, static_cast<Graph const&>(trace.graph));
+  std::uint64_t end = 0;
+  for (TaskRecord const& task : trace.graph.nodes()) end = std::max(end, task.finished_ns);
+  std::vector<ThreadTimes> const threads = thread_times(trace, end);
+  std::string text;
+  {
+    Columns table(text, 4);
+    table.row({"thread", "ran tasks", "slept", "looked for tasks"});
+    for (std::size_t row = 0; row < threads.size(); ++row) {
+      ThreadTimes const& thread = threads[row];
+      if (thread.since >= end) continue;
+      auto const all = static_cast<double>(end - thread.since);
+      double const looked = all - thread.ran - thread.slept;
+      auto const cell = [&](double ns) { return time_of(ns) + ", " + percent_of(ns, all); };
+      table.row(
+          {trace.rows[row], cell(thread.ran), cell(thread.slept), cell(std::max(0.0, looked))});
+    }
+  }
+  out << "\n" << text;
 }
 
 }  // namespace trellis

@@ -50,7 +50,7 @@ void write_timeline(std::filesystem::path const& folder, trellis::Trace const& t
   auto const short_trace = excerpt(trace, tasks_in_timeline);
   write_file(folder / "timeline.svg", [&](std::ostream& out) { short_trace.write_svg(out); });
   write_file(folder / "analysis.txt", [&](std::ostream& out) {
-    trellis::write_analysis(out, trace.graph);
+    trellis::write_analysis(out, trace);
     out << '\n';
     trellis::write_predictions(out, trace);
   });

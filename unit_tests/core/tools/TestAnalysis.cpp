@@ -349,6 +349,29 @@ TEST(Analysis, ItsTableSaysWorkSpanAndPath) {
               testing::ContainsRegex("fill 2 +2 +1\\.5 .*s +75\\.0 %\n +sum +3 +500 ns +25\\.0 %"));
 }
 
+TEST(Analysis, OfATraceSaysWhatEachThreadDid) {
+  TaskRecord waits = ran(3, "c", 1, 3'000, 5'000);
+  waits.waited_ns = 1'000;
+  Trace trace;
+  trace.graph = SchedulingGraph({ran(1, "a", 0, 1'000, 2'000), ran(2, "b", 0, 4'000, 5'000), waits},
+                                {{1, 2}});
+  trace.rows = {"main thread", "worker 0", "worker 1", "worker 2", "a stream"};
+  trace.workers = trace.threads = 4;
+  // The first begins before the first task, the last two after the last one. The third never ran.
+  trace.sleeps = {{1, 0, 2'500}, {0, 2'000, 3'500}, {3, 4'000, 9'000}, {2, 6'000, 7'000}};
+  std::ostringstream out;
+  write_analysis(out, trace);
+  std::string const text = out.str();
+  EXPECT_THAT(text, HasSubstr("parallel fraction"));
+  EXPECT_THAT(text, testing::ContainsRegex("main thread +2 .s, 50\\.0 % +1\\.5 .s, 37\\.5 % +"
+                                           "500 ns, 12\\.5 %"));
+  EXPECT_THAT(text, testing::ContainsRegex("worker 0 +1 .s, 25\\.0 % +2\\.5 .s, 62\\.5 % +"
+                                           "500 ns, 12\\.5 %"));
+  EXPECT_THAT(text, testing::ContainsRegex("worker 2 +0 ns, 0\\.0 % +1 .s, 100\\.0 % +0 ns"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("worker 1")));
+  EXPECT_THAT(text, testing::Not(HasSubstr("a stream")));
+}
+
 TEST(Analysis, ItsTableStaysShort) {
   std::string const text = table_of(stencil(4, 30, 300).graph);
   EXPECT_LT(count(text, "\n"), 80u);

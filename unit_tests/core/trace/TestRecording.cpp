@@ -8,7 +8,9 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -205,6 +207,26 @@ TEST_F(Recording, RowsAreTheThreadsThatRanTheTasks) {
               thread_of[node.id]);
   EXPECT_EQ(trace.rows[static_cast<std::size_t>(trace.graph.node(1).row)], "main thread");
   EXPECT_EQ(thread_of[1], std::this_thread::get_id());
+}
+
+TEST_F(Recording, NotesThatAThreadSlept) {
+  using namespace std::chrono_literals;
+  TaskGraph graph(recorded(2));
+  Block a("a");
+  // Two tasks at once, so that there is a worker beside the thread in wait(); then only one.
+  for (int k = 0; k < 2; ++k)
+    task(graph, "first", {reads(a)}, [] { std::this_thread::sleep_for(5ms); });
+  task(graph, "long", {writes(a)}, [] { std::this_thread::sleep_for(50ms); });
+  graph.wait();
+  Trace const trace = graph.trace();
+  ASSERT_FALSE(trace.sleeps.empty());
+  std::uint64_t longest = 0;
+  for (ThreadSleep const& sleep : trace.sleeps) {
+    ASSERT_LT(sleep.row, trace.threads);
+    ASSERT_LE(sleep.begin_ns, sleep.end_ns);
+    longest = std::max(longest, sleep.end_ns - sleep.begin_ns);
+  }
+  EXPECT_GT(longest, 10'000'000u) << "one of the threads had nothing to do";
 }
 
 TEST_F(Recording, ShowsStatesAtAnyTime) {

@@ -26,8 +26,8 @@ namespace trellis {
 namespace {
 
 using namespace Test;
-using Kokkos::HostSpace;
 using Kokkos::ALL;
+using Kokkos::HostSpace;
 using Matrix = Kokkos::View<double**, Kokkos::LayoutRight, HostSpace>;
 
 /// Is the second of two writing tasks ordered after the first?
