@@ -16,6 +16,7 @@
 #include <recorded/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <graph/Trellis_Runtime.hpp>
+#include <graph/Trellis_TraceAtEnd.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <threads/Trellis_Places.hpp>
 #include <threads/Trellis_SerialOrder.hpp>
@@ -68,6 +69,7 @@ void close_all() {
                 << std::endl;
       engine->close();
       write_analysis_at_end(*engine);
+      write_trace_at_end(*engine);
       delete engine;
     }
 }
@@ -108,6 +110,12 @@ std::optional<std::string> analysis_from_environment() {
   std::optional<std::string> destination = text_from(Variable::analysis);
   if (destination && flag_of(*destination)) bad_value(Variable::analysis, *destination);
   return destination;
+}
+
+std::optional<std::string> trace_from_environment() {
+  std::optional<std::string> folder = text_from(Variable::trace);
+  if (folder && (folder->empty() || flag_of(*folder))) bad_value(Variable::trace, *folder);
+  return folder;
 }
 
 std::optional<std::string> statistics_from_environment() {
@@ -159,8 +167,10 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   if (!options.bind) options.bind = text_from(Variable::bind).value_or("auto");
   if (!options.streams) options.streams = number_from<int>(Variable::streams).value_or(8);
   require_positive(options, "streams", options.streams);
-  bool const is_analysed = analysis_from_environment().has_value();
-  if (!options.record) options.record = flag_from(Variable::record).value_or(is_analysed);
+  bool const has_analysis = analysis_from_environment().has_value();
+  bool const has_trace = trace_from_environment().has_value();
+  if (!options.record)
+    options.record = flag_from(Variable::record).value_or(has_analysis || has_trace);
   options.serial = flag_from(Variable::serial).value_or(options.serial.value_or(false));
   if (*options.serial)
     options.policy = std::make_shared<SerialOrder>();
@@ -177,6 +187,7 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   static_cast<void>(Places(*options.bind, *options.threads_per_worker, options.name));
   tell_help_once(asked, options);
   if (*options.record) check_analysis_at_end(options.name);
+  if (*options.record) check_trace_at_end();
   // Last: errors above leave no file behind.
   if (options.log && !options.log->empty()) {
     TaskObserver write = make_graph_log(*options.log, options.name);
@@ -436,6 +447,7 @@ TaskGraph::~TaskGraph() {
   if (Impl::Engine* const engine = m_control->engine.load()) {
     engine->close();
     Impl::write_analysis_at_end(*engine);
+    Impl::write_trace_at_end(*engine);
     delete engine;
   }
   Controls& controls = Controls::get();
