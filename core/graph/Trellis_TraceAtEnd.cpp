@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
 #include <Trellis_Statistics.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <graph/Trellis_AnalysisAtEnd.hpp>
@@ -36,10 +37,14 @@ constexpr char const* summary_file = "summary.txt";
 std::string folder_name(std::string const& graph) {
   std::string name;
   for (char const c : graph.substr(0, 60)) {
-    bool const is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                          (c >= 'a' && c <= 'z') || c == '_' || c == '-';
-    name += is_plain ? c : '-';
+    bool const is_plain =
+        (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+    if (is_plain)
+      name += c;
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
   }
+  while (name.ends_with('-')) name.pop_back();
   if (name.empty()) name = "graph";
   if (int const rank = Statistics::rank(); rank >= 0) name += "-rank-" + std::to_string(rank);
   return name;
@@ -69,6 +74,11 @@ std::string now_as_text() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc);
   return text;
+}
+
+/// Writes a line at once, as other processes write to the same terminal.
+void tell(std::string const& text) {
+  std::cerr << ("Trellis: " + text + '\n') << std::flush;
 }
 
 /// One graph in the common folder.
@@ -105,10 +115,10 @@ void write_common_page(fs::path const& common, F const& write_own) {
     fs::path const made = common / ("index-" + std::to_string(getpid()) + ".part");
     write_file(made, [&](std::ostream& out) {
       if (entries.size() == 1) return write_own(out, entries.front().folder + '/');
-      std::vector<std::vector<std::string>> rows;
+      std::vector<std::vector<std::string>> lines;
       for (Entry const& entry : entries)
-        rows.push_back({entry.folder, entry.title, entry.summary, entry.time});
-      write_list_page(out, rows);
+        lines.push_back({entry.folder, entry.title, entry.summary, entry.time});
+      write_list_page(out, lines);
     });
     fs::rename(made, common / "index.html");
     std::vector<Entry> after = entries_in(common);
@@ -125,7 +135,11 @@ void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
   page.title = name;
   if (int const rank = Statistics::rank(); rank >= 0)
     page.title += ", rank " + std::to_string(rank);
-  page.analysis = analysis_at_end(engine, trace);
+  try {
+    page.analysis = analysis_at_end(engine, trace);
+  } catch (Error const& error) {  // edges of a policy may close a circle
+    page.analysis = std::string(error.what()) + '\n';
+  }
   std::string const csv = statistics_csv(look, name);
   std::vector<Fold> const folds = pictured_folds(look);
   write_file(own / "trace.json", [&](std::ostream& out) { trace.write_chrome_json(out); });
@@ -154,19 +168,18 @@ void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
         << now_as_text() << ", process " << getpid() << '\n';
   });
   write_common_page(common, write_own);
-  std::cerr << "Trellis: the trace of " << name << " ("
-            << TimelineStyle::with_count(trace.graph.nodes().size(), "task") << ") is in "
-            << own.string() << "; open " << (common / "index.html").string() << std::endl;
+  tell("the trace of " + name + " (" +
+       TimelineStyle::with_count(trace.graph.nodes().size(), "task") + ") is in " + own.string() +
+       "; open " + (common / "index.html").string());
 }
 
 /// Only the variable asked for a record, so the program may not know of it.
 void tell_what_is_kept(Engine& engine, Trace const& trace) {
-  std::cerr << "Trellis: " << engine.options().name << " has recorded "
-            << TimelineStyle::with_count(trace.graph.nodes().size(), "task") << " and "
-            << TimelineStyle::with_count(trace.graph.edges().size(), "edge")
-            << " (TRELLIS_RECORD). What the program has not asked for is dropped now; "
-               "TRELLIS_TRACE=folder writes it."
-            << std::endl;
+  tell(engine.options().name + " has recorded " +
+       TimelineStyle::with_count(trace.graph.nodes().size(), "task") + " and " +
+       TimelineStyle::with_count(trace.graph.edges().size(), "edge") +
+       " (TRELLIS_RECORD). What the program has not asked for is dropped now; "
+       "TRELLIS_TRACE=folder writes it.");
 }
 
 }  // namespace
@@ -178,9 +191,8 @@ void check_trace_at_end() {
   std::error_code error;
   fs::create_directories(*folder, error);
   if (!error || has_told.exchange(true)) return;
-  std::cerr << "Trellis: cannot make the folder \"" << *folder
-            << "\" (TRELLIS_TRACE): " << error.message() << ". Each graph tries again when it ends."
-            << std::endl;
+  tell("cannot make the folder \"" + *folder + "\" (TRELLIS_TRACE): " + error.message() +
+       ". Each graph tries again when it ends.");
 }
 
 void write_trace_at_end(Engine& engine) noexcept try {
@@ -192,24 +204,22 @@ void write_trace_at_end(Engine& engine) noexcept try {
   Trace const trace = trace_at_end(engine);
   if (is_kept) return tell_what_is_kept(engine, trace);
   std::string const& name = engine.options().name;
-  if (trace.graph.nodes().empty()) {
-    std::cerr << "Trellis: " << name << " had no tasks, so there is no trace of it" << std::endl;
-    return;
-  }
+  if (trace.graph.nodes().empty()) return tell(name + " had no tasks, so there is no trace of it");
   static std::atomic<int> graphs{0};
   int const number = graphs.fetch_add(1);
   if (number == most_graphs)
-    std::cerr << "Trellis: TRELLIS_TRACE writes only the first " << most_graphs
-              << " graphs of a process" << std::endl;
+    tell("TRELLIS_TRACE writes only the first " + std::to_string(most_graphs) +
+         " graphs of a process");
   if (number >= most_graphs) return;
   TraceLook const look(trace);
   try {
     write_all(*folder, engine, look);
-  } catch (fs::filesystem_error const& error) {
+  } catch (std::runtime_error const& error) {
     fs::path const instead = fs::temp_directory_path() / "trellis-trace";
-    std::cerr << "Trellis: cannot write the trace of " << name << " to \"" << *folder
-              << "\" (TRELLIS_TRACE): " << error.code().message() << ". It goes to "
-              << instead.string() << " instead." << std::endl;
+    auto const* const of_file = dynamic_cast<fs::filesystem_error const*>(&error);
+    tell("cannot write the trace of " + name + " to \"" + *folder +
+         "\" (TRELLIS_TRACE): " + (of_file != nullptr ? of_file->code().message() : error.what()) +
+         ". It goes to " + instead.string() + " instead.");
     write_all(instead, engine, look);
   }
 } catch (std::exception const& error) {

@@ -54,12 +54,13 @@ class Picture {
 
   /// The colours that depend on whether the page is light or dark. Nodes have those of the timeline.
   static constexpr std::string_view style =
-      "<style>.tg{color:#1A1A1A}.tg-e{fill:none;stroke:#8A9099;stroke-width:1.1}"
+      "<style>.tg{color:#1A1A1A}.tg-p{fill:#FFFFFF}.tg-e{fill:none;stroke:#8A9099;stroke-width:1.1}"
       ".tg-s{stroke:#D55E00;stroke-dasharray:5 3}.tg-r{stroke-dasharray:1.5 3}"
       ".tg-k{stroke:currentColor;stroke-width:2.2}.tg-c{stroke:currentColor;stroke-width:2.4}"
       ".tg-f{stroke:#E0243F;stroke-width:2.4}.tg-u{fill:none;stroke:#8A9099;stroke-dasharray:4 3}"
       ".tg-t{fill:currentColor}"
-      "@media(prefers-color-scheme:dark){.tg{color:#E8EAED}}</style>\n";
+      "@media(prefers-color-scheme:dark){.tg{color:#E8EAED}.tg-p{fill:#16181C}}</style>\n"
+      "<rect class=\"tg-p\" width=\"100%\" height=\"100%\"/>\n";
 
   /// Those that the layers follow. An edge back in the order of submission has no part in that.
   std::vector<Layers::Edge> drawn_edges() {

@@ -34,7 +34,7 @@ const graphs = [...document.querySelectorAll('.graph')].map((frame, f) => {
   };
   const fit = () => {
     const most = Math.max(0.65 * innerHeight, 240), room = frame.clientWidth;
-    view.scale = Math.min(1.1, Math.max(room / wide, room < 600 ? 0.7 : 0.45));
+    view.scale = Math.min(1.1, Math.max(room / wide, 0.7));
     frame.style.height = Math.min(most, Math.max(90, high * view.scale)) + 'px';
     view.x = 0;
     view.y = (high - frame.clientHeight / view.scale) / 2;
@@ -145,6 +145,31 @@ function tasksList(title, items) {  // of [task, remark]
     shown.push(el('p', {className: 'soft', textContent: 'and ' + (items.length - most) + ' more'}));
   return [el('h3', {textContent: title + ': ' + items.length}), ...shown];
 }
+// Which of these neighbours of a task are reached from others of them. A long search is given up.
+function impliedOf(near, edgesOf, ends) {
+  const least = Math.min(...near), most = Math.max(...near), found = new Set();
+  const wanted = new Set(near), seen = new Set(), open = [...near];
+  for (let steps = 0; open.length && steps < 300000;) {
+    for (const e of edgesOf(open.pop())) {
+      ++steps;
+      const next = ends[e];
+      if (wanted.has(next)) found.add(next);
+      if (seen.has(next) || wanted.has(next) || next < least || next > most) continue;
+      seen.add(next);
+      open.push(next);
+    }
+  }
+  return found;
+}
+function neighboursList(title, edgesOf, ends, k) {
+  const all = neighbours(edgesOf(k), ends);
+  const implied = impliedOf(all.map(item => item[0]), edgesOf, ends);
+  const shown = tasksList(title, all.filter(item => !implied.has(item[0])));
+  if (!implied.size) return shown;
+  const rest = tasksList('', all.filter(item => implied.has(item[0]))).slice(1);
+  return [...shown, el('details', {}, el('summary', {
+    textContent: implied.size + ' more, which follow from these'}), ...rest)];
+}
 function neighbours(edges, ends) {  // several edges may join two tasks
   const reasons = new Map();
   for (const e of edges) {
@@ -187,8 +212,8 @@ function choose(k) {
     ]),
     ...(D.owner[k] < 0 ? [] : tasksList('Part of', [[D.owner[k], '']])),
     el('h3', {textContent: 'Accesses: ' + (D.accesses[k] || 'none')}), accesses,
-    ...tasksList('Predecessors', neighbours(edgesTo(k), D.from)),
-    ...tasksList('Successors', neighbours(edgesFrom(k), D.to)),
+    ...neighboursList('Predecessors', edgesTo, D.from, k),
+    ...neighboursList('Successors', edgesFrom, D.to, k),
     ...(parts.has(k) ? tasksList('Parts', parts.get(k).map(part => [part, ''])) : []));
   history.replaceState(null, '', '#task-' + D.id[k]);
   graphs.forEach(each => each.mark(each.fold.node[k]));

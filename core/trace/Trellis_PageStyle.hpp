@@ -21,7 +21,7 @@ h2{font-size:17px;margin:0}
 p{margin:4px 0}
 a{color:var(--accent)}
 .soft,#summary{color:var(--soft)}
-#files a{margin-right:12px;white-space:nowrap}
+#files{display:flex;flex-wrap:wrap;gap:2px 14px}
 .note{background:var(--card);border-left:4px solid var(--after);padding:8px 12px;margin:10px 0;
   border-radius:0 6px 6px 0}
 .entry{background:var(--card);border-radius:10px;padding:10px 16px;margin:10px 0}
@@ -52,7 +52,9 @@ button,input{font:inherit;color:inherit}
 .graph{border:1px solid var(--line);border-radius:10px;overflow:hidden}
 .graph svg{display:block;width:100%;height:100%;touch-action:pan-y;cursor:grab;user-select:none}
 .tg-n{cursor:pointer}
+.tg-n text{pointer-events:none}
 body .tg{color:var(--ink)}
+body .tg-p{fill:none}
 .tg-n.sel .tg-b{stroke:var(--accent);stroke-width:4;stroke-dasharray:none}
 .tg-e.before{stroke:var(--before);stroke-width:2.4}
 .tg-e.after{stroke:var(--after);stroke-width:2.4}
@@ -65,7 +67,7 @@ th,td{padding:4px 10px;text-align:right;border-bottom:1px solid var(--line);whit
 th:first-child,td:first-child,#panel td,#panel th{text-align:left}
 th{color:var(--soft);font-weight:600}
 #labels th{cursor:pointer}
-#labels td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:130px}
+#labels td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:170px}
 summary{cursor:pointer;color:var(--accent)}
 #panel{background:var(--card);border-radius:12px;padding:14px 16px;overflow:auto}
 #panel h2{display:flex;gap:9px;align-items:baseline;overflow-wrap:anywhere;padding-right:30px}

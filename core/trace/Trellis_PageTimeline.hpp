@@ -278,6 +278,7 @@ const timeline = (() => {
       g.globalAlpha = 1;
     });
     pattern = pattern || hatching(g);
+    if (!onlyPath) drawPath(g, ink);
     for (const lane of lanes) {
       let drawn = -1;
       for (let i = firstIn(lane, window_.from); i < lane.slices.length; ++i) {
@@ -286,7 +287,7 @@ const timeline = (() => {
         drawn = drawSlice(g, s, lane, drawn);
       }
     }
-    drawPath(g, ink);
+    if (onlyPath) drawPath(g, ink);
     if (chosen >= 0) drawChosen(g, accent, before, after);
     g.restore();
 
@@ -367,7 +368,9 @@ const timeline = (() => {
       for (const e of edges.subarray(0, 300)) {
         const s = ownSlice(other[e]);
         if (s === undefined) continue;
-        if (isBefore) join(g, s, own); else join(g, own, s);
+        if (laneOf(s) !== laneOf(own)) {
+          if (isBefore) join(g, s, own); else join(g, own, s);
+        }
         g.rect(x(D.slice_begin[s]), laneOf(s).y + 1,
                x(D.slice_begin[s] + D.slice_time[s]) - x(D.slice_begin[s]), high - 2);
       }
