@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <exception>
 #include <filesystem>
@@ -68,12 +69,16 @@ void write_file(fs::path const& file, F&& write) {
 }
 
 std::string now_as_text() {
-  std::time_t const now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  using namespace std::chrono;
+  auto const now = system_clock::now();
+  std::time_t const seconds = system_clock::to_time_t(now);
+  auto const rest = duration_cast<milliseconds>(now - system_clock::from_time_t(seconds)).count();
   std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc);
-  return text;
+  gmtime_r(&seconds, &utc);
+  char text[32], all[48];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
+  std::snprintf(all, sizeof all, "%s.%03d UTC", text, static_cast<int>(rest));
+  return all;
 }
 
 /// Writes a line at once, as other processes write to the same terminal.
@@ -109,10 +114,10 @@ std::vector<Entry> entries_in(fs::path const& common) {
 /// Writes the page of the common folder: that of its only graph, or a list that leads to all. The
 /// graphs of other processes end at the same time, so it looks again after it has written.
 template <class F>
-void write_common_page(fs::path const& common, F const& write_own) {
+void write_common_page(fs::path const& common, fs::path const& own, F const& write_own) {
   std::vector<Entry> entries = entries_in(common);
   while (true) {
-    fs::path const made = common / ("index-" + std::to_string(getpid()) + ".part");
+    fs::path const made = common / (own.filename().string() + ".part");
     write_file(made, [&](std::ostream& out) {
       if (entries.size() == 1) return write_own(out, entries.front().folder + '/');
       std::vector<std::vector<std::string>> lines;
@@ -167,7 +172,7 @@ void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
         << summary_of(trace, look.rows) << '\n'
         << now_as_text() << ", process " << getpid() << '\n';
   });
-  write_common_page(common, write_own);
+  write_common_page(common, own, write_own);
   tell("the trace of " + name + " (" +
        TimelineStyle::with_count(trace.graph.nodes().size(), "task") + ") is in " + own.string() +
        "; open " + (common / "index.html").string());

@@ -39,27 +39,33 @@ std::uint64_t time_of(TaskRecord const& task) {
 
 namespace {
 
-/// Returns the label that these have in common, with "*" where their numbers differ.
+/// Returns the label that these have in common, with "*" where their numbers differ. The number at
+/// the place `step` becomes a range.
 std::string common_label(std::vector<TaskRecord> const& nodes,
-                         std::vector<std::size_t> const& tasks) {
+                         std::vector<std::size_t> const& tasks, std::optional<std::size_t> step) {
   std::string const& first = nodes[tasks.front()].label;
   if (tasks.size() == 1) return first;
   SplitLabel const common = split(first);
-  std::vector<bool> differs(common.numbers.size(), false);
+  std::vector<std::uint64_t> least = common.numbers, most = common.numbers;
   for (std::size_t const p : tasks) {
     std::vector<std::uint64_t> const numbers = split(nodes[p].label).numbers;
-    for (std::size_t n = 0; n != differs.size(); ++n)
-      if (numbers[n] != common.numbers[n]) differs[n] = true;
+    for (std::size_t n = 0; n != least.size(); ++n) {
+      least[n] = std::min(least[n], numbers[n]);
+      most[n] = std::max(most[n], numbers[n]);
+    }
   }
   std::string label;
   std::size_t n = 0;
   for (char const c : common.pattern) {
-    if (c == '#') {
-      label += differs[n] ? "*" : std::to_string(common.numbers[n]);
-      ++n;
-    } else {
+    if (c != '#') {
       label += c == '\x1F' ? '#' : c;
+      continue;
     }
+    if (least[n] == most[n])
+      label += std::to_string(least[n]);
+    else
+      label += step == n ? std::to_string(least[n]) + "\u2013" + std::to_string(most[n]) : "*";
+    ++n;
   }
   return label;
 }
@@ -94,7 +100,8 @@ void add_nodes(Fold& fold, TraceLook const& look) {
     std::size_t node = fold.nodes.size();
     if (fold.by != FoldBy::task) {
       bool const has_step = fold.by == FoldBy::step && look.looks[p] && look.looks[p]->step;
-      std::pair key{split(nodes[p].label).pattern, has_step ? *look.looks[p]->step : 0};
+      std::pair key{split(nodes[p].label).pattern,
+                    has_step ? *look.looks[p]->step / fold.steps : 0};
       bool const is_other = others.contains(key.first);
       if (is_other) key = {"", 1};  // no label is like this
       node = known.try_emplace(std::move(key), node).first->second;
@@ -115,7 +122,10 @@ void add_nodes(Fold& fold, TraceLook const& look) {
       node.look.reset();
       continue;
     }
-    node.label = common_label(nodes, node.tasks);
+    std::optional<std::size_t> step;
+    if (fold.by == FoldBy::step && node.look)
+      step = look.palette.families()[node.look->family].step;
+    node.label = common_label(nodes, node.tasks, step);
     // A family has the full colour of its first step.
     if (fold.by == FoldBy::label && node.look) node.look->shade = 0;
   }
@@ -148,9 +158,10 @@ constexpr std::size_t most_with_implied = 2000;
 
 }  // namespace
 
-Fold fold(TraceLook const& look, FoldBy by) {
+Fold fold(TraceLook const& look, FoldBy by, std::uint64_t steps) {
   Fold result;
   result.by = by;
+  result.steps = steps;
   add_nodes(result, look);
   add_edges(result, look);
   if (result.nodes.size() > most_with_implied) return result;
@@ -166,11 +177,17 @@ std::vector<Fold> pictured_folds(TraceLook const& look) {
   std::vector<Fold> folds;
   std::size_t const tasks = look.trace.graph.nodes().size();
   if (tasks <= most_nodes) folds.push_back(fold(look, FoldBy::task));
-  for (FoldBy const by : {FoldBy::step, FoldBy::label}) {
-    Fold next = fold(look, by);
+  auto const add = [&](Fold&& next) {
     std::size_t const before = folds.empty() ? most_nodes + 1 : folds.back().nodes.size();
-    if (next.nodes.size() < before) folds.push_back(std::move(next));
-  }
+    bool const is_smaller = next.nodes.size() < before;
+    if (is_smaller) folds.push_back(std::move(next));
+    return is_smaller;
+  };
+  bool is_done = add(fold(look, FoldBy::step)) || !folds.empty();
+  for (std::uint64_t power = 1; !is_done && power < tasks; power *= 10)
+    for (std::uint64_t const factor : {2u, 5u, 10u})
+      if (!is_done) is_done = add(fold(look, FoldBy::step, factor * power));
+  add(fold(look, FoldBy::label));
   return folds;
 }
 

@@ -63,17 +63,18 @@ struct Fold {
   };
 
   FoldBy by = FoldBy::task;
+  std::uint64_t steps = 1;           ///< so many steps share a node; only by step
   std::vector<Node> nodes;           ///< by their first tasks
   std::vector<Edge> edges;           ///< by `from`, then `to`; two nodes have one at most
   std::vector<std::size_t> node_of;  ///< the node of each task, by position
 };
 
-[[nodiscard]] Fold fold(TraceLook const& look, FoldBy by);
+[[nodiscard]] Fold fold(TraceLook const& look, FoldBy by, std::uint64_t steps = 1);
 
 /// More nodes than this are no picture any more.
 inline constexpr std::size_t most_nodes = 200;
 /// Returns the folds that have at most `most_nodes` nodes, the finest first, each with fewer nodes
-/// than the one before it.
+/// than the one before it. Where each step is too much, several steps share a node.
 [[nodiscard]] std::vector<Fold> pictured_folds(TraceLook const& look);
 
 /// Draws the fold as a document of its own, or as part of a page: from left to right, without

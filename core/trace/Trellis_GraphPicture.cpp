@@ -52,7 +52,7 @@ class Picture {
   static constexpr double char_width = 6.4;
   static constexpr std::size_t longest_label = 26;
 
-  /// The colours that depend on whether the page is light or dark. Nodes have those of the timeline.
+  /// Colours that depend on whether the page is light or dark. Nodes have those of the timeline.
   static constexpr std::string_view style =
       "<style>.tg{color:#1A1A1A}.tg-p{fill:#FFFFFF}.tg-e{fill:none;stroke:#8A9099;stroke-width:1.1}"
       ".tg-s{stroke:#D55E00;stroke-dasharray:5 3}.tg-r{stroke-dasharray:1.5 3}"

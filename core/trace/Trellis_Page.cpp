@@ -316,7 +316,8 @@ class Data {
 
   void write_folds() {
     list("folds", m_folds, [&](Fold const& fold) {
-      std::string text = "{\"by\":" + std::to_string(static_cast<int>(fold.by)) + ",\"nodes\":[";
+      std::string text = "{\"by\":" + std::to_string(static_cast<int>(fold.by)) +
+                         ",\"steps\":" + std::to_string(fold.steps) + ",\"nodes\":[";
       for (Fold::Node const& node : fold.nodes) {
         if (&node != &fold.nodes.front()) text += ',';
         text += '[' + as_json(node.label) + ',' + std::to_string(node.tasks.size()) + ',' +

@@ -41,7 +41,8 @@ const graphs = [...document.querySelectorAll('.graph')].map((frame, f) => {
     apply();
   };
   const zoom = (factor, x = frame.clientWidth / 2, y = frame.clientHeight / 2) => {
-    const scale = Math.max(Math.min(0.1, frame.clientWidth / wide), Math.min(view.scale * factor, 4));
+    const least = Math.min(0.1, frame.clientWidth / wide);
+    const scale = Math.max(least, Math.min(view.scale * factor, 4));
     view.x += x / view.scale - x / scale;
     view.y += y / view.scale - y / scale;
     view.scale = scale;
@@ -92,7 +93,8 @@ graphs.forEach((each, f) => {
   const nodes = each.fold.nodes.length;
   byId('folds').append(el('button', {
     className: 'level', onclick: () => showGraph(f),
-    textContent: names[each.fold.by] + ' (' + nodes + ')',
+    textContent: (each.fold.steps > 1 ? 'by label and ' + each.fold.steps + ' steps'
+      : names[each.fold.by]) + ' (' + nodes + ')',
   }));
 });
 if (graphs.length) {
@@ -208,7 +210,10 @@ function choose(k) {
         : duration(begin - ready)],
       ['Was pending for', ready === null || submitted === null ? null
         : duration(ready - submitted)],
-      ['Kind', D.texts[D.kind[k]]], ['Submitted at', D.texts[D.place[k]]], ['Task', '#' + D.id[k]],
+      ['Kind', D.texts[D.kind[k]]],
+      ['Submitted at', D.place[k] ? el('span', {
+        title: D.texts[D.place[k]], textContent: D.texts[D.place[k]].split('/').pop()}) : ''],
+      ['Task', '#' + D.id[k]],
     ]),
     ...(D.owner[k] < 0 ? [] : tasksList('Part of', [[D.owner[k], '']])),
     el('h3', {textContent: 'Accesses: ' + (D.accesses[k] || 'none')}), accesses,
@@ -220,22 +225,21 @@ function choose(k) {
   timeline.show(k);
   timeline.later();
 }
+const colourOfFirst = ([k]) => k === undefined ? '#808080' : colourOf(D.family[k], D.shade[k]);
 function chooseNode(f, node) {
   const {fold, tasks, edges} = graphs[f], [label, number, time, inner, ...of] = fold.nodes[node];
   if (number === 1 && tasks[node].length) return choose(tasks[node][0]);
   chosen = -1;
-  const first = tasks[node][0];
   const near = (one, other) => edges.filter(edge => +edge.dataset[one] === node).map(edge => {
-    const next = +edge.dataset[other], sample = graphs[f].tasks[next][0];
+    const next = +edge.dataset[other];
     return el('button', {className: 'task', onclick: () => chooseNode(f, next)},
-              swatch(sample === undefined ? '#808080' : colourOf(D.family[sample], D.shade[sample])),
+              swatch(colourOfFirst(graphs[f].tasks[next])),
               el('span', {textContent: fold.nodes[next][0]}),
               el('span', {textContent: edge.textContent}));
   });
   const before = near('to', 'from'), after = near('from', 'to');
   fill(
-    el('h2', {}, swatch(first === undefined ? '#808080' : colourOf(D.family[first], D.shade[first])),
-       el('span', {textContent: label})),
+    el('h2', {}, swatch(colourOfFirst(tasks[node])), el('span', {textContent: label})),
     definitions([
       ['Stands for', counted(number, 'task')], ['Took', duration(time) + ' in all'],
       ['Mean', number ? duration(time / number) : null],
@@ -326,7 +330,7 @@ function drawCounters() {
   const area = byId('counters'), scale = devicePixelRatio || 1, full = area.clientWidth;
   const kinds = [['running', D.counted_running], ['ready', D.counted_ready],
                  ['pending', D.counted_pending], ['submitted', D.counted_spawned]];
-  const height = 58, gap = 14, left = full < 600 ? 78 : 136, width = full - left - 10;
+  const height = 58, gap = 14, left = full < 600 ? 84 : 136, width = full - left - 10;
   const all = kinds.length * (height + gap) + 20;
   area.style.height = all + 'px';
   area.width = Math.round(full * scale);

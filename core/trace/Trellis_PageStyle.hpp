@@ -91,16 +91,16 @@ summary{cursor:pointer;color:var(--accent)}
   border-radius:7px;padding:6px 10px;font-size:12.5px;max-width:340px;white-space:pre-line;
   overflow-wrap:anywhere}
 @media(min-width:1000px){
-  main{display:grid;grid-template-columns:minmax(0,1fr) 340px;column-gap:22px}
+  main{display:grid;grid-template:repeat(3,auto) 1fr/minmax(0,1fr) 340px;column-gap:22px}
   main>section{grid-column:1}
-  #panel{grid-column:2;grid-row:1/span 9;position:sticky;top:16px;align-self:start;
+  #panel{grid-column:2;grid-row:1/span 4;position:sticky;top:16px;align-self:start;
     max-height:calc(100vh - 32px);margin-top:22px}
   #panel.empty #close{display:none}
 }
 @media(max-width:999px){
   header,main{padding:0 12px}
-  #panel{position:fixed;z-index:8;left:0;right:0;bottom:0;max-height:52vh;border-radius:16px 16px 0 0;
-    box-shadow:0 -3px 18px #0006}
+  #panel{position:fixed;z-index:8;left:0;right:0;bottom:0;max-height:52vh;
+    border-radius:16px 16px 0 0;box-shadow:0 -3px 18px #0006}
   #panel.empty{display:none}
   body.open{padding-bottom:52vh}
   .card{flex:1 1 40%;min-width:0}
@@ -124,7 +124,8 @@ inline constexpr std::string_view page_before = R"html(<body>
 <button id="zoom-fit">All</button>
 <button id="show-critical" aria-pressed="false">Critical path</button>
 <input id="find" type="search" placeholder="Find a label" aria-label="find a label">
-<span class="soft" id="found">Click a task. Drag to move, Ctrl + wheel or two fingers to zoom.</span>
+<span class="soft" id="found">Click a task. Drag to move; Ctrl + wheel or two fingers
+zoom.</span>
 </div>
 <canvas id="timeline" tabindex="0" role="img" aria-label="timeline of all tasks"></canvas>
 <div id="legend"></div>

@@ -221,7 +221,7 @@ const timeline = (() => {
       ['ink', 'soft', 'line', 'row', 'accent', 'bad', 'before', 'after']
         .map(name => css.getPropertyValue('--' + name).trim());
     const full = canvas.clientWidth, scale = devicePixelRatio || 1;
-    left = full < 600 ? 78 : 136;
+    left = full < 600 ? 84 : 136;
     const side = full < 600 ? 4 : 58;
     width = Math.max(full - left - side, 50);
     canvas.style.height = bottom + 28 + 'px';
@@ -234,7 +234,7 @@ const timeline = (() => {
     rows.forEach((row, r) => {
       g.fillStyle = stripe;
       if (r % 2 === 0) g.fillRect(0, row.y, full, row.height);
-      font(Math.max(7, Math.min(12, row.height - 2)));
+      font(Math.max(7, Math.min(full < 600 ? 11 : 12, row.height - 2)));
       g.fillStyle = ink;
       g.textAlign = 'right';
       g.fillText(cut(row.name, full < 600 ? 12 : 21), left - 8, row.y + row.height / 2);

@@ -124,8 +124,15 @@ TEST(Fold, IsWhatMoreThan200TasksArePicturedBy) {
   Trace const small = stencil(2, 10, 20), large = stencil(2, 10, 21);
   EXPECT_EQ(Impl::pictured_folds(TraceLook(small)).front().by, FoldBy::task);
   EXPECT_EQ(Impl::pictured_folds(TraceLook(large)).front().by, FoldBy::step);
+  // Several steps share a node where each step is too much.
   Trace const steps = stencil(2, 2, 300);
-  EXPECT_EQ(Impl::pictured_folds(TraceLook(steps)).front().by, FoldBy::label);
+  TraceLook const look(steps);
+  std::vector<Fold> const folds = Impl::pictured_folds(look);
+  ASSERT_EQ(folds.size(), 2u);
+  EXPECT_EQ(folds[0].steps, 2u);
+  ASSERT_EQ(folds[0].nodes.size(), 150u);
+  EXPECT_EQ(folds[0].nodes[3].label, "tile * step 6\u20137");
+  EXPECT_EQ(folds[1].by, FoldBy::label);
 }
 
 TEST(Fold, OfTooManyLabelsHasANodeForTheOthers) {
