@@ -55,26 +55,38 @@ void check_analysis_at_end(std::string const& graph) {
                                             *destination + "\" (TRELLIS_ANALYSIS)");
 }
 
-void write_analysis_at_end(Engine& engine) noexcept try {
-  std::optional<std::string> const destination = text_from(Variable::analysis);
-  Recorder const* const recorder = engine.events().recorder();
-  if (!destination || destination->empty() || recorder == nullptr) return;
+Trace trace_at_end(Engine& engine) {
   Trace trace;
+  Recorder const* const recorder = engine.events().recorder();
+  if (recorder == nullptr) return trace;
   trace.graph = SchedulingGraph(recorder->nodes(), recorder->edges(false));
   trace.rows = engine.rows();
   trace.workers = *engine.options().workers;
   trace.threads = engine.threads();
   trace.sleeps = engine.sleeps();
-  if (trace.graph.nodes().empty()) return;
+  trace.origin = recorder->start();
+  return trace;
+}
+
+std::string analysis_at_end(Engine& engine, Trace const& trace) {
   std::ostringstream out;
   out << "Trellis: analysis of " << engine.options().name
-      << (recorder->is_complete() ? "" : ", whose record is incomplete: memory has run out")
+      << (engine.events().recorder()->is_complete()
+              ? ""
+              : ", whose record is incomplete: memory has run out")
       << '\n';
   write_analysis(out, trace);
   out << '\n';
   std::string_view const policy = engine.options().policy->name();
   write_predictions(out, trace, [&] { return policy_like(policy, trace.graph); });
-  write(*destination, out.str());
+  return out.str();
+}
+
+void write_analysis_at_end(Engine& engine) noexcept try {
+  std::optional<std::string> const destination = text_from(Variable::analysis);
+  if (!destination || destination->empty()) return;
+  Trace const trace = trace_at_end(engine);
+  if (!trace.graph.nodes().empty()) write(*destination, analysis_at_end(engine, trace));
 } catch (std::exception const& error) {
   std::cerr << "Trellis: no analysis of " << engine.options().name << ": " << error.what()
             << std::endl;

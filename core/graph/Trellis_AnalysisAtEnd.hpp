@@ -4,9 +4,18 @@
 
 #include <string>
 
+namespace trellis {
+struct Trace;
+}
+
 namespace trellis::Impl {
 
 class Engine;
+
+/// Returns what a closed graph has recorded; no tasks if it does not record.
+[[nodiscard]] Trace trace_at_end(Engine& engine);
+/// Returns the analysis and the predictions of this trace. Requires that the graph records.
+[[nodiscard]] std::string analysis_at_end(Engine& engine, Trace const& trace);
 
 /// Throws `Error` when the file of `TRELLIS_ANALYSIS` cannot be written. `graph` is the graph's
 /// name.

@@ -48,6 +48,9 @@ constexpr std::array rows{
     VariableRow{Variable::analysis, "TRELLIS_ANALYSIS", "stderr, stdout or a file",
                 "gets the critical path of each graph when that ends, and predictions for other "
                 "machines; records"},
+    VariableRow{Variable::trace, "TRELLIS_TRACE", "a folder",
+                "gets a page with timeline, graph, analysis and statistics of each graph when that "
+                "ends: open its index.html; records"},
     VariableRow{Variable::statistics, "TRELLIS_STATISTICS", "a file",
                 "gets counters over time, with a picture beside it"},
     VariableRow{Variable::serial, "TRELLIS_SERIAL", flag_values,
@@ -144,6 +147,7 @@ bool says(TaskGraphOptions const& asked, Variable variable) {
     case Variable::log:
       return asked.log.has_value();
     case Variable::analysis:
+    case Variable::trace:
       return false;
     case Variable::statistics:
       return asked.statistics.has_value();
@@ -182,6 +186,8 @@ std::string in_force(TaskGraphOptions const& options, Variable variable) {
       return options.log && !options.log->empty() ? *options.log : "nowhere";
     case Variable::analysis:
       return text_from(Variable::analysis).value_or("nowhere");
+    case Variable::trace:
+      return text_from(Variable::trace).value_or("nowhere");
     case Variable::statistics:
       return options.statistics && !options.statistics->empty() ? *options.statistics : "nowhere";
     case Variable::serial:

@@ -28,6 +28,7 @@ enum class Variable {
   record,
   log,
   analysis,
+  trace,
   statistics,
   serial,
   warn,

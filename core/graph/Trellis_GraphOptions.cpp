@@ -5,6 +5,7 @@
 #include <graph/Trellis_AnalysisAtEnd.hpp>
 #include <graph/Trellis_Environment.hpp>
 #include <graph/Trellis_GraphOptions.hpp>
+#include <graph/Trellis_TraceAtEnd.hpp>
 #include <tools/Trellis_GraphLog.hpp>
 #include <graph/Trellis_Runtime.hpp>
 #include <threads/Trellis_Places.hpp>
@@ -61,6 +62,12 @@ std::optional<std::string> analysis_from_environment() {
   return destination;
 }
 
+std::optional<std::string> trace_from_environment() {
+  std::optional<std::string> folder = text_from(Variable::trace);
+  if (folder && (folder->empty() || flag_of(*folder))) bad_value(Variable::trace, *folder);
+  return folder;
+}
+
 std::optional<std::string> statistics_from_environment() {
   std::optional<std::string> file = text_from(Variable::statistics);
   if (file && (file->empty() || flag_of(*file))) bad_value(Variable::statistics, *file);
@@ -112,8 +119,10 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   if (!options.bind) options.bind = text_from(Variable::bind).value_or("auto");
   if (!options.streams) options.streams = number_from<int>(Variable::streams).value_or(8);
   require_positive(options, "streams", options.streams);
-  bool const is_analysed = analysis_from_environment().has_value();
-  if (!options.record) options.record = flag_from(Variable::record).value_or(is_analysed);
+  bool const has_analysis = analysis_from_environment().has_value();
+  bool const has_trace = trace_from_environment().has_value();
+  if (!options.record)
+    options.record = flag_from(Variable::record).value_or(has_analysis || has_trace);
   options.serial = flag_from(Variable::serial).value_or(options.serial.value_or(false));
   if (*options.serial)
     options.policy = std::make_shared<SerialOrder>();
@@ -130,6 +139,7 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   static_cast<void>(Places(*options.bind, *options.threads_per_worker, options.name));
   tell_help_once(asked, options);
   if (*options.record) check_analysis_at_end(options.name);
+  if (*options.record) check_trace_at_end();
   // Last: errors above leave no file behind.
   if (options.log && !options.log->empty()) {
     TaskObserver write = make_graph_log(*options.log, options.name);

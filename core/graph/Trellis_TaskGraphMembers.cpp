@@ -6,6 +6,7 @@
 #include <graph/Trellis_GraphOptions.hpp>
 #include <task/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphInternals.hpp>
+#include <graph/Trellis_TraceAtEnd.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <graph/Trellis_Runtime.hpp>
 #include <warn/Trellis_Warnings.hpp>
@@ -49,6 +50,7 @@ void close_all() {
                 << std::endl;
       engine->close();
       write_analysis_at_end(*engine);
+      write_trace_at_end(*engine);
       delete engine;
     }
 }
@@ -85,6 +87,7 @@ TaskGraph::~TaskGraph() {
   if (Impl::Engine* const engine = m_control->engine.load()) {
     engine->close();
     Impl::write_analysis_at_end(*engine);
+    Impl::write_trace_at_end(*engine);
     delete engine;
   }
   Controls& controls = Controls::get();

@@ -140,51 +140,10 @@ class Timeline {
     return 100.0 * static_cast<double>(ns) / static_cast<double>(m_span);
   }
 
-  // Returns whole percents, or one decimal where whole ones would hide a value near 0 or 100.
-  [[nodiscard]] static std::string percent_text(double percent) {
-    auto const tenths = static_cast<std::uint64_t>(std::llround(percent * 10));
-    bool const fine = (tenths > 0 && tenths < 10) || (tenths >= 990 && tenths < 1000);
-    if (!fine) return std::to_string((tenths + 5) / 10) + " %";
-    return std::to_string(tenths / 10) + '.' + std::to_string(tenths % 10) + " %";
-  }
-
   void write_heading() {
     text(margin, 36, "Trellis timeline", "font-size=\"18\" font-weight=\"bold\"");
-    std::size_t failed = 0, cancelled = 0, running = 0, waiting = 0;
-    for (TaskRecord const& task : m_trace->graph.nodes()) {
-      failed += task.state == TaskState::failed;
-      cancelled += task.state == TaskState::cancelled;
-      running += task.state == TaskState::running;
-      waiting += task.state == TaskState::pending || task.state == TaskState::ready;
-    }
-    std::string line =
-        with_count(m_rows.tasks, "task") + " on " + with_count(m_rows.names.size(), "row");
-    if (!m_rows.slices.empty()) {
-      line += "  \u00B7  total span " + duration(m_rows.end - m_rows.begin);
-      // Threads share the places of the workers: a row that has lent its place is not idle.
-      std::vector<std::uint64_t> const sums = Impl::busy_workers(m_rows);
-      auto const between = [&](std::size_t first, std::size_t last, std::size_t places) {
-        std::uint64_t sum = 0;
-        for (std::size_t row = first; row != last; ++row) sum += sums[row];
-        return percent_text(std::min(100.0, percent(sum) / static_cast<double>(places)));
-      };
-      std::size_t const rows = m_rows.names.size(), threads = m_rows.threads;
-      if (threads == 0) {
-        line += "  \u00B7  busy " + between(0, rows, rows);
-      } else {
-        auto const places = static_cast<std::size_t>(m_trace->workers);
-        line +=
-            "  \u00B7  " + with_count(places, "worker") + " busy " + between(0, threads, places);
-        if (threads != rows)
-          line += "  \u00B7  " + with_count(rows - threads, "stream") + " busy " +
-                  between(threads, rows, rows - threads);
-      }
-    }
-    if (running != 0) line += "  \u00B7  " + std::to_string(running) + " still running";
-    if (failed != 0) line += "  \u00B7  " + std::to_string(failed) + " failed";
-    if (cancelled != 0) line += "  \u00B7  " + std::to_string(cancelled) + " cancelled";
-    if (waiting != 0) line += "  \u00B7  " + std::to_string(waiting) + " not begun";
-    text(margin, 56, line, "font-size=\"12\" fill=\"" + std::string(soft_colour) + '"');
+    text(margin, 56, Impl::summary_of(*m_trace, m_rows),
+         "font-size=\"12\" fill=\"" + std::string(soft_colour) + '"');
     m_text += '\n';
   }
 

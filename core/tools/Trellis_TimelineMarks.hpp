@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -44,6 +45,9 @@ namespace trellis::Impl {
   }
   return sum;
 }
+
+/// Returns one line: how many tasks ran on how many rows, how long, how busy, and what failed.
+[[nodiscard]] std::string summary_of(Trace const& trace, TraceRows const& rows);
 
 /// The critical path of a trace, as slices. It is empty if it is not wanted, if there are no edges,
 /// or if made-up edges close a circle.

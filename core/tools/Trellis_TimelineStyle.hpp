@@ -84,6 +84,14 @@ inline std::string with_count(std::size_t count, std::string_view noun) {
   return std::to_string(count) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
 }
 
+// Returns whole percents, or one decimal where whole ones would hide a value near 0 or 100.
+inline std::string percent_text(double percent) {
+  auto const tenths = static_cast<std::uint64_t>(std::llround(percent * 10));
+  bool const fine = (tenths > 0 && tenths < 10) || (tenths >= 990 && tenths < 1000);
+  if (!fine) return std::to_string((tenths + 5) / 10) + " %";
+  return std::to_string(tenths / 10) + '.' + std::to_string(tenths % 10) + " %";
+}
+
 // ---- Time ---------------------------------------------------------------------------------------
 
 struct Unit {
@@ -243,13 +251,12 @@ class Palette {
       return trace.slices[a].task->id < trace.slices[b].task->id;
     });
     std::vector<SplitLabel> labels(order.size());
-    std::map<std::string, std::size_t, std::less<>> index;
     std::vector<std::string> patterns;
     std::vector<std::size_t> family_of(order.size());
     std::vector<std::vector<std::size_t>> members;
     for (std::size_t const i : order) {
       labels[i] = split(trace.slices[i].task->label);
-      auto const [entry, added] = index.emplace(labels[i].pattern, patterns.size());
+      auto const [entry, added] = m_index.emplace(labels[i].pattern, patterns.size());
       if (added) {
         patterns.push_back(labels[i].pattern);
         members.emplace_back();
@@ -275,6 +282,16 @@ class Palette {
   [[nodiscard]] Look const& look(std::size_t slice) const { return m_looks[slice]; }
   [[nodiscard]] Colour colour(std::size_t family, std::size_t shade) const {
     return shaded(m_families[family].hue, shade);
+  }
+  // Returns the look of any task with this label; none if no task of its family has run.
+  [[nodiscard]] std::optional<Look> find(std::string_view label) const {
+    SplitLabel const parts = split(label);
+    auto const known = m_index.find(parts.pattern);
+    if (known == m_index.end()) return std::nullopt;
+    Family const& family = m_families[known->second];
+    Look look{known->second, family.shade(parts.numbers), std::nullopt};
+    if (family.step) look.step = parts.numbers[*family.step];
+    return look;
   }
 
  private:
@@ -342,6 +359,7 @@ class Palette {
     }
   }
 
+  std::map<std::string, std::size_t, std::less<>> m_index;  // of families, by pattern
   std::vector<Family> m_families;
   std::vector<Look> m_looks;
 };

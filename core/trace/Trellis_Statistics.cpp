@@ -29,9 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds between_samples{10};
-constexpr std::string_view header =
-    "time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,running,"
-    "in flight,sections,section parts\n";
+constexpr std::string_view header = statistics_header;
 constexpr std::size_t columns = 12;
 constexpr std::size_t sections_column = 10;  ///< columns from this one on have rows of their own
 
@@ -48,18 +46,6 @@ std::string seconds_since_start() {
   char text[32];
   std::snprintf(text, sizeof text, "%.6f", seconds);
   return text;
-}
-
-/// Returns the text as a cell of a CSV file.
-std::string quoted(std::string const& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string all = "\"";
-  for (char const c : text) {
-    if (c == '\n') continue;
-    if (c == '"') all += '"';
-    all += c;
-  }
-  return all + '"';
 }
 
 /// Puts the rank, if it is known, before the file name's extension.
@@ -110,6 +96,17 @@ struct Files {
 };
 
 }  // namespace
+
+std::string csv_cell(std::string const& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string all = "\"";
+  for (char const c : text) {
+    if (c == '\n') continue;
+    if (c == '"') all += '"';
+    all += c;
+  }
+  return all + '"';
+}
 
 /// INVARIANT. The state of a task in flight is in the piece of its id, and the numbers of tasks in
 /// each state change with it, under the lock of the piece. So a thread that adds up all pieces, one
@@ -227,7 +224,7 @@ struct Statistics::State {
 Statistics::Statistics(std::string const* file, std::string const& graph) {
   if (file == nullptr) return;
   m_state = std::make_unique<State>();
-  m_state->graph = quoted(graph);
+  m_state->graph = csv_cell(graph);
   start_of_all();
   if (file->empty()) return;
   m_state->file = with_rank(*file);
@@ -309,6 +306,9 @@ GraphStatistics Statistics::now() const {
 
 void Statistics::set_rank(int rank) {
   s_rank.store(rank, std::memory_order_relaxed);
+}
+int Statistics::rank() {
+  return s_rank.load(std::memory_order_relaxed);
 }
 
 namespace {

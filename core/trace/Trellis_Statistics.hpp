@@ -11,8 +11,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace trellis::Impl {
+
+/// The first line of a file of counters over time.
+inline constexpr std::string_view statistics_header =
+    "time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,running,"
+    "in flight,sections,section parts\n";
+/// Returns the text as a cell of such a file.
+[[nodiscard]] std::string csv_cell(std::string const& text);
 
 /// The counters of a graph over time. If they are not wanted, each call is only one test.
 ///
@@ -55,6 +63,7 @@ class Statistics {
 
   /// Lets graphs of this process write to files with this rank in their names from now on.
   static void set_rank(int rank);
+  [[nodiscard]] static int rank();  ///< -1: not known
 
  private:
   struct State;

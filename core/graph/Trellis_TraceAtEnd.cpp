@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_Statistics.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <graph/Trellis_AnalysisAtEnd.hpp>
+#include <graph/Trellis_Environment.hpp>
+#include <graph/Trellis_TraceAtEnd.hpp>
+#include <tools/Trellis_Page.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int most_graphs = 100;  // of a process: a program may make a graph in each step
+constexpr char const* summary_file = "summary.txt";
+
+/// Returns the name of a graph as that of a folder.
+std::string folder_name(std::string const& graph) {
+  std::string name;
+  for (char const c : graph.substr(0, 60)) {
+    bool const is_plain =
+        (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+    if (is_plain)
+      name += c;
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  while (name.ends_with('-')) name.pop_back();
+  if (name.empty()) name = "graph";
+  if (int const rank = Statistics::rank(); rank >= 0) name += "-rank-" + std::to_string(rank);
+  return name;
+}
+
+/// Makes a folder that was not there. No two processes make the same one.
+fs::path make_own_folder(fs::path const& common, std::string const& graph) {
+  fs::create_directories(common);
+  std::string const name = folder_name(graph);
+  for (int number = 1;; ++number) {
+    fs::path const own = common / (name + '-' + std::to_string(number));
+    if (fs::create_directory(own)) return own;
+  }
+}
+
+template <class F>
+void write_file(fs::path const& file, F&& write) {
+  std::ofstream out(file, std::ios::binary);
+  write(out);
+  if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
+}
+
+std::string now_as_text() {
+  using namespace std::chrono;
+  auto const now = system_clock::now();
+  std::time_t const seconds = system_clock::to_time_t(now);
+  auto const rest = duration_cast<milliseconds>(now - system_clock::from_time_t(seconds)).count();
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32], all[48];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
+  std::snprintf(all, sizeof all, "%s.%03d UTC", text, static_cast<int>(rest));
+  return all;
+}
+
+/// Writes a line at once, as other processes write to the same terminal.
+void tell(std::string const& text) {
+  std::cerr << ("Trellis: " + text + '\n') << std::flush;
+}
+
+/// One graph in the common folder.
+struct Entry {
+  std::string folder;
+  std::string title;
+  std::string summary;
+  std::string time;
+  friend bool operator==(Entry const&, Entry const&) = default;
+};
+
+/// Finds the graphs whose files are all written, the newest first.
+std::vector<Entry> entries_in(fs::path const& common) {
+  std::vector<Entry> entries;
+  for (fs::directory_entry const& own : fs::directory_iterator(common)) {
+    std::ifstream file(own.path() / summary_file);
+    Entry entry{own.path().filename().string(), {}, {}, {}};
+    if (std::getline(file, entry.title) && std::getline(file, entry.summary) &&
+        std::getline(file, entry.time))
+      entries.push_back(std::move(entry));
+  }
+  std::sort(entries.begin(), entries.end(), [](Entry const& a, Entry const& b) {
+    return a.time != b.time ? a.time > b.time : a.folder < b.folder;
+  });
+  return entries;
+}
+
+/// Writes the page of the common folder: that of its only graph, or a list that leads to all. The
+/// graphs of other processes end at the same time, so it looks again after it has written.
+template <class F>
+void write_common_page(fs::path const& common, fs::path const& own, F const& write_own) {
+  std::vector<Entry> entries = entries_in(common);
+  while (true) {
+    fs::path const made = common / (own.filename().string() + ".part");
+    write_file(made, [&](std::ostream& out) {
+      if (entries.size() == 1) return write_own(out, entries.front().folder + '/');
+      std::vector<std::vector<std::string>> lines;
+      for (Entry const& entry : entries)
+        lines.push_back({entry.folder, entry.title, entry.summary, entry.time});
+      write_list_page(out, lines);
+    });
+    fs::rename(made, common / "index.html");
+    std::vector<Entry> after = entries_in(common);
+    if (after == entries) return;
+    entries = std::move(after);
+  }
+}
+
+void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
+  Trace const& trace = look.trace;
+  std::string const& name = engine.options().name;
+  fs::path const own = make_own_folder(common, name);
+  PageOptions page;
+  page.title = name;
+  if (int const rank = Statistics::rank(); rank >= 0)
+    page.title += ", rank " + std::to_string(rank);
+  try {
+    page.analysis = analysis_at_end(engine, trace);
+  } catch (Error const& error) {  // edges of a policy may close a circle
+    page.analysis = std::string(error.what()) + '\n';
+  }
+  std::string const csv = statistics_csv(look, name);
+  std::vector<Fold> const folds = pictured_folds(look);
+  write_file(own / "trace.json", [&](std::ostream& out) { trace.write_chrome_json(out); });
+  write_file(own / "timeline.svg", [&](std::ostream& out) { trace.write_svg(out); });
+  write_file(own / "graph.dot", [&](std::ostream& out) { trace.graph.write_dot(out); });
+  write_file(own / "graph.svg", [&](std::ostream& out) { out << graph_svg(look, folds.front()); });
+  write_file(own / "analysis.txt", [&](std::ostream& out) { out << page.analysis; });
+  write_file(own / "statistics.txt", [&](std::ostream& out) { out << statistics_text(look); });
+  write_file(own / "statistics.csv", [&](std::ostream& out) { out << csv; });
+  write_file(own / "statistics.svg", [&](std::ostream& out) {
+    std::istringstream in(csv);
+    experimental::write_statistics_svg(in, out);
+  });
+  auto const write_own = [&](std::ostream& out, std::string const& folder) {
+    page.files.clear();
+    for (char const* file : {"trace.json", "timeline.svg", "graph.svg", "graph.dot", "analysis.txt",
+                             "statistics.txt", "statistics.csv", "statistics.svg"})
+      page.files.emplace_back(file, folder + file);
+    if (folder.empty()) page.files.emplace_back("all graphs", "../index.html");
+    write_page(out, look, page);
+  };
+  write_file(own / "index.html", [&](std::ostream& out) { write_own(out, ""); });
+  write_file(own / summary_file, [&](std::ostream& out) {
+    out << page.title << '\n'
+        << summary_of(trace, look.rows) << '\n'
+        << now_as_text() << ", process " << getpid() << '\n';
+  });
+  write_common_page(common, own, write_own);
+  tell("the trace of " + name + " (" +
+       TimelineStyle::with_count(trace.graph.nodes().size(), "task") + ") is in " + own.string() +
+       "; open " + (common / "index.html").string());
+}
+
+/// Only the variable asked for a record, so the program may not know of it.
+void tell_what_is_kept(Engine& engine, Trace const& trace) {
+  tell(engine.options().name + " has recorded " +
+       TimelineStyle::with_count(trace.graph.nodes().size(), "task") + " and " +
+       TimelineStyle::with_count(trace.graph.edges().size(), "edge") +
+       " (TRELLIS_RECORD). What the program has not asked for is dropped now; "
+       "TRELLIS_TRACE=folder writes it.");
+}
+
+}  // namespace
+
+void check_trace_at_end() {
+  static std::atomic<bool> has_told{false};
+  std::optional<std::string> const folder = text_from(Variable::trace);
+  if (!folder) return;
+  std::error_code error;
+  fs::create_directories(*folder, error);
+  if (!error || has_told.exchange(true)) return;
+  tell("cannot make the folder \"" + *folder + "\" (TRELLIS_TRACE): " + error.message() +
+       ". Each graph tries again when it ends.");
+}
+
+void write_trace_at_end(Engine& engine) noexcept try {
+  if (engine.events().recorder() == nullptr) return;
+  std::optional<std::string> const folder = text_from(Variable::trace);
+  bool const is_kept = !folder && !text_from(Variable::analysis) && text_from(Variable::record) &&
+                       flag_of(*text_from(Variable::record)).value_or(false);
+  if (!folder && !is_kept) return;
+  Trace const trace = trace_at_end(engine);
+  if (is_kept) return tell_what_is_kept(engine, trace);
+  std::string const& name = engine.options().name;
+  if (trace.graph.nodes().empty()) return tell(name + " had no tasks, so there is no trace of it");
+  static std::atomic<int> graphs{0};
+  int const number = graphs.fetch_add(1);
+  if (number == most_graphs)
+    tell("TRELLIS_TRACE writes only the first " + std::to_string(most_graphs) +
+         " graphs of a process");
+  if (number >= most_graphs) return;
+  TraceLook const look(trace);
+  try {
+    write_all(*folder, engine, look);
+  } catch (std::runtime_error const& error) {
+    fs::path const instead = fs::temp_directory_path() / "trellis-trace";
+    auto const* const of_file = dynamic_cast<fs::filesystem_error const*>(&error);
+    tell("cannot write the trace of " + name + " to \"" + *folder +
+         "\" (TRELLIS_TRACE): " + (of_file != nullptr ? of_file->code().message() : error.what()) +
+         ". It goes to " + instead.string() + " instead.");
+    write_all(instead, engine, look);
+  }
+} catch (std::exception const& error) {
+  std::cerr << "Trellis: no trace of " << engine.options().name << ": " << error.what()
+            << std::endl;
+}
+
+}  // namespace trellis::Impl

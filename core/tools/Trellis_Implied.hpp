@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_IMPLIED_HPP
+#define TRELLIS_IMPL_IMPLIED_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// An edge of a small graph whose nodes are numbers.
+struct Arrow {
+  /// An arrow is implied only by paths of arrows that say as much.
+  enum class Kind : std::uint8_t {
+    dependency,  ///< only paths of dependencies imply it
+    scheduling,  ///< so do paths of these two kinds
+    released,    ///< it is implied likewise, and implies nothing
+  };
+  std::size_t from = 0;
+  std::size_t to = 0;
+  Kind kind = Kind::dependency;
+};
+
+/// Finds the arrows that the others imply: without them the same nodes are reached, and no further
+/// one can be left out. No arrow of a circle is implied. Requires that no two arrows join the same
+/// nodes. Takes memory in the square of `size`.
+[[nodiscard]] std::vector<bool> implied(std::size_t size, std::vector<Arrow> const& arrows);
+
+}  // namespace trellis::Impl
+
+#endif

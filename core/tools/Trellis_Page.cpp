@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Analysis.hpp>
+#include <Trellis_Error.hpp>
+#include <tools/Trellis_Page.hpp>
+#include <tools/Trellis_PageGraph.hpp>
+#include <tools/Trellis_PageStyle.hpp>
+#include <tools/Trellis_PageTimeline.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace trellis {
+namespace {
+
+using namespace Impl::TimelineStyle;
+using Impl::Fold;
+using Impl::LabelTimes;
+using Impl::PageOptions;
+using Impl::Slice;
+using Impl::TraceLook;
+
+/// Returns text as a JSON string that may stand in a script element: it has no "<".
+std::string as_json(std::string_view text) {
+  std::string const json =
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string safe;
+  for (char const c : json) safe += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  return safe;
+}
+
+/// Texts that many tasks share, each once. The first one is empty.
+class Texts {
+ public:
+  Texts() { (*this)(""); }
+  std::size_t operator()(std::string const& text) {
+    auto const [known, is_new] = m_index.try_emplace(text, m_all.size());
+    if (is_new) m_all.push_back(text);
+    return known->second;
+  }
+  [[nodiscard]] std::vector<std::string> const& all() const { return m_all; }
+
+ private:
+  std::map<std::string, std::size_t> m_index;
+  std::vector<std::string> m_all;
+};
+
+/// Writes the page's data as JSON: an array for each property, with a value for each task. Times
+/// are nanoseconds since the first task began.
+class Data {
+ public:
+  Data(std::ostream& out, TraceLook const& look, std::vector<Fold> const& folds,
+       PageOptions const& options)
+      : m_out(out), m_look(look), m_folds(folds), m_options(options) {
+    choose_tasks();
+  }
+
+  void write() {
+    m_text = "{\"title\":" + as_json(m_options.title);
+    add("summary", as_json(Impl::summary_of(m_look.trace, m_look.rows)));
+    list("files", m_options.files, [](auto const& file) {
+      return '[' + as_json(file.first) + ',' + as_json(file.second) + ']';
+    });
+    add("span", std::to_string(m_look.rows.end - m_look.rows.begin));
+    add("all", std::to_string(nodes().size()));
+    add("path", std::to_string(m_look.critical.span_ns()));
+    write_rows();
+    write_families();
+    write_tasks();
+    write_slices();
+    write_hidden();
+    write_accesses();
+    write_edges();
+    write_folds();
+    write_counters();
+    list("texts", m_texts.all(), [](auto const& text) { return as_json(text); });
+    list("notes", m_notes, [](auto const& note) { return as_json(note); });
+    m_text += '}';
+    flush();
+  }
+
+ private:
+  [[nodiscard]] std::vector<TaskRecord> const& nodes() const { return m_look.trace.graph.nodes(); }
+
+  void flush() {
+    m_out.write(m_text.data(), static_cast<std::streamsize>(m_text.size()));
+    m_text.clear();
+  }
+  void add(std::string_view name, std::string_view json) {
+    ((m_text += ",\n\"") += name) += "\":";
+    m_text += json;
+    if (m_text.size() > 1 << 16) flush();
+  }
+  template <class Range, class F>
+  void list(std::string_view name, Range const& range, F const& json_of) {
+    add(name, "[");
+    char const* comma = "";
+    for (auto const& item : range) {
+      (m_text += comma) += json_of(item);
+      comma = ",";
+      if (m_text.size() > 1 << 16) flush();
+    }
+    m_text += ']';
+  }
+  /// A list with a number for each task that is shown.
+  template <class F>
+  void column(std::string_view name, F const& number_of) {
+    list(name, m_shown, [&](std::size_t p) { return std::to_string(number_of(nodes()[p], p)); });
+  }
+  [[nodiscard]] std::string since_begin(std::uint64_t ns) const {
+    return std::to_string(static_cast<std::int64_t>(ns) -
+                          static_cast<std::int64_t>(m_look.rows.begin));
+  }
+  void times(std::string_view name, std::uint64_t TaskRecord::* time) {
+    list(name, m_shown, [&](std::size_t p) {
+      return nodes()[p].*time == 0 ? std::string("null") : since_begin(nodes()[p].*time);
+    });
+  }
+
+  /// Of too many tasks, the critical path, those that failed, and the longest ones are shown.
+  void choose_tasks() {
+    for (std::size_t p = 0; p != nodes().size(); ++p) m_shown.push_back(p);
+    if (m_shown.size() > m_options.most_tasks) {
+      auto const rank = [&](std::size_t p) {
+        bool const first = m_look.is_critical[p] || nodes()[p].state == TaskState::failed;
+        return std::pair(first, Impl::time_of(nodes()[p]));
+      };
+      std::nth_element(
+          m_shown.begin(), m_shown.begin() + static_cast<std::ptrdiff_t>(m_options.most_tasks),
+          m_shown.end(), [&](std::size_t a, std::size_t b) { return rank(a) > rank(b); });
+      std::uint64_t longest = 0;
+      for (std::size_t k = m_options.most_tasks; k != m_shown.size(); ++k)
+        longest = std::max(longest, Impl::time_of(nodes()[m_shown[k]]));
+      m_shown.resize(m_options.most_tasks);
+      std::sort(m_shown.begin(), m_shown.end());
+      m_notes.push_back("This page shows " + std::to_string(m_shown.size()) + " of " +
+                        with_count(nodes().size(), "task") + ". It leaves out the shortest ones, " +
+                        "of at most " + duration(longest) +
+                        " each; the timeline has them as grey bars, and all tables count them.");
+    }
+    m_index.assign(nodes().size(), TraceLook::none);
+    for (std::size_t k = 0; k != m_shown.size(); ++k) m_index[m_shown[k]] = k;
+  }
+
+  void write_rows() {
+    std::vector<std::uint64_t> const busy = Impl::busy(m_look.rows);
+    std::vector<std::size_t> rows(busy.size());
+    for (std::size_t row = 0; row != rows.size(); ++row) rows[row] = row;
+    list("rows", rows, [&](std::size_t row) {
+      return '[' + as_json(m_look.rows.names[row]) + ',' +
+             std::to_string(std::min(m_look.rows.lanes[row], most_lanes)) + ',' +
+             std::to_string(busy[row]) + ']';
+    });
+  }
+
+  [[nodiscard]] static std::string family_of(std::optional<Look> const& look) {
+    return std::to_string(look ? static_cast<std::int64_t>(look->family) : -1);
+  }
+
+  void write_families() {
+    list("families", m_look.palette.families(), [&](Family const& family) {
+      std::string text = '[' + as_json(family.name) + ',' + std::to_string(family.tasks) + ",[";
+      std::size_t const shades = family.step ? std::min(family.values.size(), shade_count) : 1;
+      for (std::size_t s = 0; s != shades; ++s)
+        text += (s == 0 ? "\"" : ",\"") + hex(shaded(family.hue, s)) + '"';
+      return text + "]]";
+    });
+    list("labels", Impl::label_times(m_look), [&](LabelTimes const& label) {
+      std::string text = '[' + as_json(label.name) + ',' + family_of(label.look);
+      for (std::uint64_t const value :
+           {std::uint64_t{label.tasks}, label.time, label.shortest, label.longest, label.ready,
+            std::uint64_t{label.run}, std::uint64_t{label.critical}, std::uint64_t{label.failed}})
+        text += ',' + std::to_string(value);
+      return text + ']';
+    });
+  }
+
+  void write_tasks() {
+    using P = std::size_t;
+    column("id", [](TaskRecord const& task, P) { return task.id; });
+    column("label", [&](TaskRecord const& task, P) { return m_texts(task.label); });
+    list("family", m_shown, [&](P p) { return family_of(m_look.looks[p]); });
+    column("shade", [&](TaskRecord const&, P p) {
+      return m_look.looks[p] ? m_look.looks[p]->shade : std::size_t{0};
+    });
+    column("state", [](TaskRecord const& task, P) { return static_cast<int>(task.state); });
+    times("submitted", &TaskRecord::submitted_ns);
+    times("ready", &TaskRecord::ready_ns);
+    column("kind", [&](TaskRecord const& task, P) { return m_texts(kind_of(task)); });
+    column("place", [&](TaskRecord const& task, P) { return m_texts(Impl::call_site(task)); });
+    column("owner", [&](TaskRecord const& task, P) {
+      auto const owner = m_look.position.find(task.parent);
+      std::size_t const k =
+          owner == m_look.position.end() ? TraceLook::none : m_index[owner->second];
+      return k == TraceLook::none ? std::int64_t{-1} : static_cast<std::int64_t>(k);
+    });
+    std::vector<std::size_t> path;
+    for (std::size_t const slice : m_look.critical.slices()) {
+      std::size_t const k = m_index[m_look.position.at(m_look.rows.slices[slice].task->id)];
+      if (k != TraceLook::none) path.push_back(k);
+    }
+    list("critical", path, [](P k) { return std::to_string(k); });
+  }
+
+  [[nodiscard]] static std::string kind_of(TaskRecord const& task) {
+    std::string text = task.pattern;
+    auto const with = [&](std::string const& part) {
+      if (!text.empty() && !part.empty()) text += ", ";
+      text += part;
+    };
+    with(task.space);
+    if (task.main_thread) with("main thread");
+    if (task.synchronizing) with("synchronizing");
+    if (task.threads != 0)
+      with(std::to_string(task.threads) + (task.threads == 1 ? " thread" : " threads"));
+    if (task.priority != 0) with("priority " + std::to_string(task.priority));
+    if (task.batch != 0) with("batch " + std::to_string(task.batch));
+    return text;
+  }
+
+  void write_slices() {
+    std::vector<std::size_t> slices, tasks;
+    for (std::size_t s = 0; s != m_look.rows.slices.size(); ++s) {
+      std::size_t const p = m_look.position.at(m_look.rows.slices[s].task->id);
+      if (m_index[p] == TraceLook::none) continue;
+      slices.push_back(s);
+      tasks.push_back(m_index[p]);
+    }
+    auto const number = [](auto value) { return std::to_string(value); };
+    list("slice_task", tasks, number);
+    auto const of = [&](std::string_view name, auto const& value_of) {
+      list(name, slices, [&](std::size_t s) { return number(value_of(m_look.rows.slices[s])); });
+    };
+    of("slice_row", [](Slice const& s) { return s.row; });
+    of("slice_lane", [](Slice const& s) { return std::min(s.lane, most_lanes - 1); });
+    of("slice_begin", [&](Slice const& s) { return s.begin - m_look.rows.begin; });
+    of("slice_time", [](Slice const& s) { return s.end - s.begin; });
+    of("slice_late", [](Slice const& s) { return s.is_late ? 1 : 0; });
+  }
+
+  /// Tells for parts of each row how much of them, of 9, the tasks take that are left out.
+  void write_hidden() {
+    constexpr std::size_t parts = 1000;
+    std::vector<std::vector<double>> share;
+    if (m_shown.size() != nodes().size())
+      share.assign(m_look.rows.names.size(), std::vector<double>(parts, 0));
+    double const part = static_cast<double>(m_look.rows.end - m_look.rows.begin) / parts;
+    for (Slice const& slice : m_look.rows.slices) {
+      if (share.empty() || part <= 0) break;
+      if (m_index[m_look.position.at(slice.task->id)] != TraceLook::none) continue;
+      double const from = static_cast<double>(slice.begin - m_look.rows.begin) / part;
+      double const to = static_cast<double>(slice.end - m_look.rows.begin) / part;
+      for (auto k = static_cast<std::size_t>(from); k < parts && static_cast<double>(k) < to; ++k)
+        share[slice.row][k] +=
+            std::min(to, static_cast<double>(k + 1)) - std::max(from, static_cast<double>(k));
+    }
+    list("hidden", share, [](std::vector<double> const& row) {
+      std::string digits = "\"";
+      for (double const of : row)
+        digits += static_cast<char>('0' + std::lround(9 * std::min(1.0, of)));
+      return digits + '"';
+    });
+  }
+
+  /// For each task the number of its accesses, then those of all tasks, one after the other.
+  void write_accesses() {
+    std::vector<std::size_t> accesses;
+    column("accesses", [&](TaskRecord const& task, std::size_t) {
+      std::size_t const room = m_options.most_accesses - accesses.size();
+      std::size_t const count = std::min(room, task.accesses.size());
+      for (std::size_t a = 0; a != count; ++a) {
+        AccessRecord const& access = task.accesses[a];
+        std::string const number =
+            access.label_is_shared ? " #" + std::to_string(access.resource_id) : "";
+        accesses.push_back(
+            m_texts(access.mode + '\t' + access.resource + number + '\t' + access.area));
+      }
+      m_left_out += task.accesses.size() - count;
+      return count;
+    });
+    list("access", accesses, [](std::size_t text) { return std::to_string(text); });
+    if (m_left_out != 0)
+      m_notes.push_back("Of the accesses " + std::to_string(m_left_out) + " are left out.");
+  }
+
+  void write_edges() {
+    std::vector<EdgeRecord const*> edges;
+    std::size_t left_out = 0;
+    for (EdgeRecord const& edge : m_look.trace.graph.edges()) {
+      if (index_of(edge.from) == TraceLook::none || index_of(edge.to) == TraceLook::none) continue;
+      if (edges.size() < m_options.most_edges)
+        edges.push_back(&edge);
+      else
+        ++left_out;
+    }
+    using E = EdgeRecord const*;
+    list("from", edges, [&](E edge) { return std::to_string(index_of(edge->from)); });
+    list("to", edges, [&](E edge) { return std::to_string(index_of(edge->to)); });
+    list("reason", edges, [&](E edge) {
+      std::string const text = std::string(to_string(edge->reason));
+      return std::to_string(m_texts(text + (edge->released ? ", released" : "")));
+    });
+    if (left_out != 0)
+      m_notes.push_back("Of the edges between these tasks " + std::to_string(left_out) +
+                        " are left out.");
+  }
+  [[nodiscard]] std::size_t index_of(TaskId id) const { return m_index[m_look.position.at(id)]; }
+
+  void write_folds() {
+    list("folds", m_folds, [&](Fold const& fold) {
+      std::string text = "{\"by\":" + std::to_string(static_cast<int>(fold.by)) +
+                         ",\"steps\":" + std::to_string(fold.steps) + ",\"nodes\":[";
+      for (Fold::Node const& node : fold.nodes) {
+        if (&node != &fold.nodes.front()) text += ',';
+        text += '[' + as_json(node.label) + ',' + std::to_string(node.tasks.size()) + ',' +
+                std::to_string(node.time) + ',' + std::to_string(node.inner);
+        for (std::size_t const count : node.states) text += ',' + std::to_string(count);
+        text += ']';
+      }
+      text += "],\"node\":[";
+      for (std::size_t k = 0; k != m_shown.size(); ++k)
+        text += (k == 0 ? "" : ",") + std::to_string(fold.node_of[m_shown[k]]);
+      return text + "]}";
+    });
+  }
+
+  void write_counters() {
+    Impl::Counters const counters = Impl::counters_of(m_look, 600);
+    auto const number = [](std::uint64_t value) { return std::to_string(value); };
+    list("time", counters.time_ns, [&](std::uint64_t ns) { return since_begin(ns); });
+    list("counted_spawned", counters.spawned, number);
+    list("counted_pending", counters.pending, number);
+    list("counted_ready", counters.ready, number);
+    list("counted_running", counters.running, number);
+  }
+
+  static constexpr std::size_t most_lanes = 6;
+
+  std::ostream& m_out;
+  TraceLook const& m_look;
+  std::vector<Fold> const& m_folds;
+  PageOptions const& m_options;
+  std::vector<std::size_t> m_shown;  ///< positions
+  std::vector<std::size_t> m_index;  ///< of each task, by position, among the shown ones
+  std::size_t m_left_out = 0;
+  std::vector<std::string> m_notes;
+  Texts m_texts;
+  std::string m_text;
+};
+
+std::string analysis_of(TraceLook const& look) {
+  if (look.trace.graph.nodes().empty()) return "no tasks recorded\n";
+  std::ostringstream text;
+  try {
+    write_analysis(text, look.trace.graph);
+  } catch (Error const& error) {
+    return std::string(error.what()) + '\n';
+  }
+  return text.str();
+}
+
+/// The output is unformatted, as the stream's width belongs to the caller.
+void put(std::ostream& out, std::initializer_list<std::string_view> parts) {
+  for (std::string_view const part : parts)
+    out.write(part.data(), static_cast<std::streamsize>(part.size()));
+}
+
+std::string xml(std::string_view text) {
+  std::string escaped;
+  append_xml(escaped, text);
+  return escaped;
+}
+
+void put_head(std::ostream& out, std::string_view title) {
+  put(out, {"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>",
+            xml(title), "</title>\n<meta name=\"viewport\" content=\"width=device-width, ",
+            "initial-scale=1\">\n<style>\n", Impl::page_style, "</style>\n</head>\n"});
+}
+
+}  // namespace
+
+void Impl::write_page(std::ostream& out, TraceLook const& look, PageOptions const& options) {
+  std::vector<Fold> const folds = pictured_folds(look);
+  put_head(out, options.title);
+  put(out, {page_before});
+  for (Fold const& fold : folds)
+    put(out, {"<div class=\"graph\" hidden>", graph_svg(look, fold), "</div>\n"});
+  put(out, {page_between, xml(options.analysis.empty() ? analysis_of(look) : options.analysis),
+            page_after, xml(statistics_text(look)), page_end,
+            "<script type=\"application/json\" id=\"data\">\n"});
+  Data(out, look, folds, options).write();
+  put(out, {"\n</script>\n<script>\n", page_timeline, page_graph, "</script>\n</body>\n</html>\n"});
+}
+
+void Impl::write_list_page(std::ostream& out, std::vector<std::vector<std::string>> const& rows) {
+  put_head(out, "Trellis traces");
+  put(out,
+      {"<body>\n<header><h1>Trellis traces</h1>\n<p class=\"soft\">",
+       with_count(rows.size(), "graph"), ", the newest first</p></header>\n<main>\n<section>\n"});
+  for (std::vector<std::string> const& row : rows)
+    put(out, {"<p class=\"entry\"><a href=\"", xml(row[0]), "/index.html\">", xml(row[1]),
+              "</a><br>", xml(row[2]), "<br><span class=\"soft\">", xml(row[0]), ", ", xml(row[3]),
+              "</span></p>\n"});
+  put(out, {"</section>\n</main>\n</body>\n</html>\n"});
+}
+
+void Trace::write_html(std::ostream& out) const {
+  Impl::write_page(out, Impl::TraceLook(*this), {});
+}
+
+}  // namespace trellis
