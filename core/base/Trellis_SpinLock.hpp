@@ -32,7 +32,7 @@ inline void prefetch_to_read(void const* address) noexcept {
 /// takes a second to compile.
 inline void cpu_relax() noexcept {
 #if defined(TRELLIS_IMPL_MODEL)
-  std::this_thread::yield();  // the model checker of unit_tests/kernel/models sees this call
+  std::this_thread::yield();  // the model checker of unit_tests/core/models sees this call
 #elif defined(__x86_64__) || defined(__i386__)
   asm volatile("pause" ::: "memory");
 #elif defined(__aarch64__)

@@ -26,9 +26,9 @@ namespace trellis {
 namespace {
 
 using namespace Test;
+using Host = Kokkos::HostSpace;
 using Kokkos::ALL;
-using Kokkos::HostSpace;
-using Matrix = Kokkos::View<double**, Kokkos::LayoutRight, HostSpace>;
+using Matrix = Kokkos::View<double**, Kokkos::LayoutRight, Host>;
 
 /// Is the second of two writing tasks ordered after the first?
 template <class A, class B>
@@ -43,16 +43,16 @@ bool conflict(A const& a, B const& b) {
 }
 
 TEST(Views, OfTheSameMemoryConflictAndOthersDoNot) {
-  Kokkos::View<int*, HostSpace> x("x", 10), same = x, other("x", 10);
+  Kokkos::View<int*, Host> x("x", 10), same = x, other("x", 10);
   EXPECT_TRUE(conflict(x, x));
   EXPECT_TRUE(conflict(x, same));
   EXPECT_FALSE(conflict(x, other));
-  EXPECT_TRUE(conflict(x, Kokkos::View<int const*, HostSpace>(x)));
+  EXPECT_TRUE(conflict(x, Kokkos::View<int const*, Host>(x)));
 }
 
 TEST(Views, OfConstElementsAreRead) {
-  Kokkos::View<int*, HostSpace> x("x", 10);
-  Kokkos::View<int const*, HostSpace> const looked_at = x;
+  Kokkos::View<int*, Host> x("x", 10);
+  Kokkos::View<int const*, Host> const looked_at = x;
   TaskGraphOptions options = with_workers(2);
   options.record = true;
   TaskGraph graph(options);
@@ -65,8 +65,8 @@ TEST(Views, OfConstElementsAreRead) {
 }
 
 TEST(Views, UnmanagedOnesConflictWithTheManagedOneWhoseMemoryTheyShare) {
-  Kokkos::View<double*, HostSpace> x("x", 100);
-  using Unmanaged = Kokkos::View<double*, HostSpace, Kokkos::MemoryUnmanaged>;
+  Kokkos::View<double*, Host> x("x", 100);
+  using Unmanaged = Kokkos::View<double*, Host, Kokkos::MemoryUnmanaged>;
   Unmanaged const all(x.data(), 100), part(x.data() + 40, 20), beside(x.data() + 60, 40);
   EXPECT_TRUE(conflict(x, all));
   EXPECT_TRUE(conflict(all, x));
@@ -80,7 +80,7 @@ TEST(Views, UnmanagedOnesConflictWithTheManagedOneWhoseMemoryTheyShare) {
 
 TEST(Views, UnmanagedOnesOfPlainMemoryAreResourcesToo) {
   std::vector<double> memory(100);
-  using Unmanaged = Kokkos::View<double*, HostSpace, Kokkos::MemoryUnmanaged>;
+  using Unmanaged = Kokkos::View<double*, Host, Kokkos::MemoryUnmanaged>;
   Unmanaged const low(memory.data(), 60), high(memory.data() + 50, 50), top(memory.data() + 60, 40);
   EXPECT_TRUE(conflict(low, high));
   EXPECT_FALSE(conflict(low, top));
@@ -103,8 +103,8 @@ TEST(Views, UnmanagedOnesOfPlainMemoryAreResourcesToo) {
 }
 
 TEST(Views, OfOtherElementTypesOnTheSameMemoryConflict) {
-  Kokkos::View<double*, HostSpace> x("x", 16);
-  Kokkos::View<char*, HostSpace, Kokkos::MemoryUnmanaged> const bytes(
+  Kokkos::View<double*, Host> x("x", 16);
+  Kokkos::View<char*, Host, Kokkos::MemoryUnmanaged> const bytes(
       reinterpret_cast<char*>(x.data() + 3), 8);
   EXPECT_TRUE(conflict(bytes, x));
   EXPECT_TRUE(conflict(bytes, Kokkos::subview(x, 3)));
@@ -113,15 +113,15 @@ TEST(Views, OfOtherElementTypesOnTheSameMemoryConflict) {
 
 template <class Layout>
 void check_all_ranks() {
-  Kokkos::View<int, Layout, HostSpace> v0("0");
-  Kokkos::View<int*, Layout, HostSpace> v1("1", 2);
-  Kokkos::View<int**, Layout, HostSpace> v2("2", 2, 2);
-  Kokkos::View<int***, Layout, HostSpace> v3("3", 2, 2, 2);
-  Kokkos::View<int****, Layout, HostSpace> v4("4", 2, 2, 2, 2);
-  Kokkos::View<int*****, Layout, HostSpace> v5("5", 2, 2, 2, 2, 2);
-  Kokkos::View<int******, Layout, HostSpace> v6("6", 2, 2, 2, 2, 2, 2);
-  Kokkos::View<int*******, Layout, HostSpace> v7("7", 2, 2, 2, 2, 2, 2, 2);
-  Kokkos::View<int********, Layout, HostSpace> v8("8", 2, 2, 2, 2, 2, 2, 2, 2);
+  Kokkos::View<int, Layout, Host> v0("0");
+  Kokkos::View<int*, Layout, Host> v1("1", 2);
+  Kokkos::View<int**, Layout, Host> v2("2", 2, 2);
+  Kokkos::View<int***, Layout, Host> v3("3", 2, 2, 2);
+  Kokkos::View<int****, Layout, Host> v4("4", 2, 2, 2, 2);
+  Kokkos::View<int*****, Layout, Host> v5("5", 2, 2, 2, 2, 2);
+  Kokkos::View<int******, Layout, Host> v6("6", 2, 2, 2, 2, 2, 2);
+  Kokkos::View<int*******, Layout, Host> v7("7", 2, 2, 2, 2, 2, 2, 2);
+  Kokkos::View<int********, Layout, Host> v8("8", 2, 2, 2, 2, 2, 2, 2, 2);
   TaskGraph graph(with_workers(2));
   auto const count = [&](auto const& view) {
     for (int k = 0; k < 3; ++k)
@@ -151,13 +151,13 @@ TEST(Views, OfAnyRankInLayoutRight) {
 }
 
 TEST(Views, OfLayoutStride) {
-  Kokkos::View<int**, Kokkos::LayoutStride, HostSpace> x("x", Kokkos::LayoutStride(4, 10, 5, 2));
+  Kokkos::View<int**, Kokkos::LayoutStride, Host> x("x", Kokkos::LayoutStride(4, 10, 5, 2));
   EXPECT_FALSE(conflict(Kokkos::subview(x, 0, ALL), Kokkos::subview(x, 3, ALL)));
   EXPECT_FALSE(conflict(Kokkos::subview(x, ALL, 0), Kokkos::subview(x, ALL, 4)));
   EXPECT_TRUE(conflict(Kokkos::subview(x, 2, ALL), Kokkos::subview(x, ALL, 4)));
   // Every second element of one row of memory: two combs that mesh.
-  Kokkos::View<int*, HostSpace> row("row", 20);
-  using Comb = Kokkos::View<int*, Kokkos::LayoutStride, HostSpace, Kokkos::MemoryUnmanaged>;
+  Kokkos::View<int*, Host> row("row", 20);
+  using Comb = Kokkos::View<int*, Kokkos::LayoutStride, Host, Kokkos::MemoryUnmanaged>;
   Comb const even(row.data(), Kokkos::LayoutStride(10, 2)),
       odd(row.data() + 1, Kokkos::LayoutStride(10, 2));
   EXPECT_FALSE(conflict(even, odd));
@@ -165,15 +165,15 @@ TEST(Views, OfLayoutStride) {
 }
 
 TEST(Views, WithStaticExtents) {
-  Kokkos::View<int* [3], Kokkos::LayoutRight, HostSpace> x("x", 4);
+  Kokkos::View<int* [3], Kokkos::LayoutRight, Host> x("x", 4);
   EXPECT_FALSE(conflict(Kokkos::subview(x, ALL, 0), Kokkos::subview(x, ALL, 2)));
   EXPECT_TRUE(conflict(Kokkos::subview(x, 1, ALL), Kokkos::subview(x, ALL, 2)));
 }
 
 TEST(Views, WithoutElementsConflictWithNothing) {
-  Kokkos::View<int*, HostSpace> empty("empty", 0), x("x", 10), null;
-  Kokkos::View<int**, HostSpace> flat("flat", 3, 0);
-  Kokkos::View<int, HostSpace> nothing;
+  Kokkos::View<int*, Host> empty("empty", 0), x("x", 10), null;
+  Kokkos::View<int**, Host> flat("flat", 3, 0);
+  Kokkos::View<int, Host> nothing;
   EXPECT_FALSE(conflict(empty, empty));
   EXPECT_FALSE(conflict(null, null));
   EXPECT_FALSE(conflict(nothing, nothing));
@@ -191,7 +191,7 @@ TEST(Views, WithoutElementsConflictWithNothing) {
 
 TEST(Views, AsNoneAccessesConflictWithNothing) {
   TaskGraph graph(with_workers(2));
-  Kokkos::View<int*, HostSpace> x("x", 10);
+  Kokkos::View<int*, Host> x("x", 10);
   Rendezvous both(2);
   host_task("write", ResourcePolicy(graph, write(x)), [&] { EXPECT_TRUE(both.meet()); });
   host_task("none", ResourcePolicy(graph, none(x)), [&] { EXPECT_TRUE(both.meet()); });
@@ -335,8 +335,8 @@ std::string areas_of(View const&... view) {
 }
 
 TEST(Subviews, HaveIndicesOfTheirViewInRecords) {
-  Kokkos::View<int***, Kokkos::LayoutRight, HostSpace> const x("x", 4, 5, 6);
-  Kokkos::View<int***, Kokkos::LayoutLeft, HostSpace> const y("y", 4, 5, 6);
+  Kokkos::View<int***, Kokkos::LayoutRight, Host> const x("x", 4, 5, 6);
+  Kokkos::View<int***, Kokkos::LayoutLeft, Host> const y("y", 4, 5, 6);
   std::pair const a(1, 3), b(2, 4);
   EXPECT_EQ(areas_of(x, Kokkos::subview(x, a, b, 5), Kokkos::subview(x, 2, ALL, ALL)),
             "whole; [1, 3) x [2, 4) x [5, 6); [2, 3) x [0, 5) x [0, 6); ");
@@ -344,14 +344,14 @@ TEST(Subviews, HaveIndicesOfTheirViewInRecords) {
             "whole; [1, 3) x [2, 4) x [5, 6); [2, 3) x [0, 5) x [0, 6); ");
   // Of a subview that keeps all dimensions, nobody need have seen the whole.
   EXPECT_EQ(areas_of(Kokkos::subview(x, a, b, b)), "[1, 3) x [2, 4) x [2, 4); ");
-  Kokkos::View<double*, HostSpace> const line("line", 100);
+  Kokkos::View<double*, Host> const line("line", 100);
   EXPECT_EQ(areas_of(Kokkos::subview(line, std::pair(20, 30))), "[20, 30); ");
 }
 
 TEST(Views, ANewViewAtTheAddressOfAnOldOneIsAResourceOfItsOwn) {
   TaskGraph graph(with_workers(1));
   for (int k = 0; k < 20; ++k) {
-    Kokkos::View<int*, HostSpace> x("x" + std::to_string(k), 1000);
+    Kokkos::View<int*, Host> x("x" + std::to_string(k), 1000);
     host_task("bad", ResourcePolicy(graph, write(x)), [x, k] {
       x(0) = k;
       throw std::runtime_error("boom");
@@ -368,10 +368,10 @@ TEST(Views, AFreshOneInEachOfAMillionTasksTakesConstantMemory) {
   options.in_flight = 256;
   TaskGraph graph(options);
   int const count = sanitized ? 10'000 : 1'000'000;
-  Kokkos::View<long, HostSpace> sum("sum");
+  Kokkos::View<long, Host> sum("sum");
   std::size_t resident = 0;
   for (int k = 0; k < count; ++k) {
-    Kokkos::View<int, HostSpace> x(Kokkos::view_alloc(Kokkos::WithoutInitializing, "x"));
+    Kokkos::View<int, Host> x(Kokkos::view_alloc(Kokkos::WithoutInitializing, "x"));
     host_task("fresh", ResourcePolicy(graph, write(x)), [x] { x() = 1; });
     if (k % 16 == 0)
       host_task("sum", ResourcePolicy(graph, read(x), read_write(sum)), [x, sum] { sum() += x(); });
