@@ -209,6 +209,9 @@ struct Trace {
   /// Writes a self-contained SVG picture of the timeline: one row per instance, one box per task,
   /// coloured by label.
   void write_svg(std::ostream& out) const;
+  /// Writes the graph as such a picture, in the same colours and without edges that follow from
+  /// others. More than 200 tasks are folded: a node stands for the tasks of a label and a step.
+  void write_graph_svg(std::ostream& out) const;
   /// Writes a page for a browser, one file that needs no other one: the timeline, the graph, the
   /// analysis and statistics. A click on a task shows its accesses and its neighbours.
   void write_html(std::ostream& out) const;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view flag_values = "1, true, on, yes or 0, false, off, no";
 
-constexpr std::array rows{
+constexpr std::array all_rows{
     VariableRow{Variable::workers, "TRELLIS_WORKERS", "a whole number",
                 "threads that run tasks at the same time"},
     VariableRow{Variable::threads_per_worker, "TRELLIS_THREADS_PER_WORKER", "a whole number",
@@ -64,9 +64,9 @@ constexpr std::array rows{
 };
 
 constexpr bool is_in_order() {
-  for (std::size_t k = 0; k != rows.size(); ++k)
-    if (rows[k].variable != static_cast<Variable>(k)) return false;
-  return rows.size() == static_cast<std::size_t>(Variable::help) + 1;
+  for (std::size_t k = 0; k != all_rows.size(); ++k)
+    if (all_rows[k].variable != static_cast<Variable>(k)) return false;
+  return all_rows.size() == static_cast<std::size_t>(Variable::help) + 1;
 }
 static_assert(is_in_order(), "each variable has its row");
 
@@ -79,7 +79,7 @@ constexpr std::array<std::string_view, 7> names_of_others{
     "TRELLIS_IN_PWD", "TRELLIS_IN_REPO", "TRELLIS_IN_ROOT"};
 
 VariableRow const& row_of(Variable variable) {
-  return rows[static_cast<std::size_t>(variable)];
+  return all_rows[static_cast<std::size_t>(variable)];
 }
 
 char const* value_of(Variable variable) {
@@ -87,7 +87,7 @@ char const* value_of(Variable variable) {
 }
 
 bool is_known(std::string_view name) {
-  return std::ranges::any_of(rows, [&](VariableRow const& row) { return row.name == name; }) ||
+  return std::ranges::any_of(all_rows, [&](VariableRow const& row) { return row.name == name; }) ||
          std::ranges::find(names_of_others, name) != names_of_others.end() ||
          std::ranges::any_of(prefixes_of_others,
                              [&](std::string_view other) { return name.starts_with(other); });
@@ -114,7 +114,7 @@ std::string_view nearest_to(std::string_view name) {
   if (name.empty()) return {};
   std::string_view best;
   std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
-  for (VariableRow const& row : rows) {
+  for (VariableRow const& row : all_rows) {
     std::string_view const known = row.name.substr(prefix.size());
     bool const shares = name.size() > 2 && (known.find(name) != std::string_view::npos ||
                                             name.find(known) != std::string_view::npos);
@@ -208,7 +208,7 @@ std::string in_force(TaskGraphOptions const& options, Variable variable) {
 }  // namespace
 
 std::span<VariableRow const> all_variables() {
-  return rows;
+  return all_rows;
 }
 
 void bad_value(Variable variable, std::string_view value) {
@@ -277,7 +277,7 @@ std::string environment_help(TaskGraphOptions const& asked, TaskGraphOptions con
   std::string text =
       "Trellis: the environment variables, with the values in force in the first graph (\"" +
       options.name + "\")\n";
-  for (VariableRow const& row : rows) {
+  for (VariableRow const& row : all_rows) {
     char const* const source = says(asked, row.variable)           ? "set by the program"
                                : value_of(row.variable) != nullptr ? "from the environment"
                                                                    : "by default";

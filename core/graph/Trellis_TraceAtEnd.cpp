@@ -31,7 +31,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_graphs = 100;  // of a process: a program may make a graph in each step
+/// A program may make a graph in each step; only so many of a process are written.
+constexpr int most_graphs = 100;
 constexpr char const* summary_file = "summary.txt";
 
 /// Returns the name of a graph as that of a folder.
@@ -146,11 +147,10 @@ void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
     page.analysis = std::string(error.what()) + '\n';
   }
   std::string const csv = statistics_csv(look, name);
-  std::vector<Fold> const folds = pictured_folds(look);
   write_file(own / "trace.json", [&](std::ostream& out) { trace.write_chrome_json(out); });
   write_file(own / "timeline.svg", [&](std::ostream& out) { trace.write_svg(out); });
   write_file(own / "graph.dot", [&](std::ostream& out) { trace.graph.write_dot(out); });
-  write_file(own / "graph.svg", [&](std::ostream& out) { out << graph_svg(look, folds.front()); });
+  write_file(own / "graph.svg", [&](std::ostream& out) { trace.write_graph_svg(out); });
   write_file(own / "analysis.txt", [&](std::ostream& out) { out << page.analysis; });
   write_file(own / "statistics.txt", [&](std::ostream& out) { out << statistics_text(look); });
   write_file(own / "statistics.csv", [&](std::ostream& out) { out << csv; });

@@ -3,6 +3,7 @@
 #include <tools/Trellis_Layers.hpp>
 
 #include <algorithm>
+#include <ostream>
 #include <string_view>
 #include <utility>
 
@@ -195,3 +196,13 @@ std::string graph_svg(TraceLook const& look, Fold const& fold) {
 }
 
 }  // namespace trellis::Impl
+
+namespace trellis {
+
+void Trace::write_graph_svg(std::ostream& out) const {
+  Impl::TraceLook const look(*this);
+  std::string const svg = Impl::graph_svg(look, Impl::pictured_folds(look).front());
+  out.write(svg.data(), static_cast<std::streamsize>(svg.size()));
+}
+
+}  // namespace trellis

@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds between_samples{10};
 constexpr std::string_view header = statistics_header;
-constexpr std::size_t columns = 12;
+constexpr std::size_t column_count = 12;
 constexpr std::size_t sections_column = 10;  ///< columns from this one on have rows of their own
 
 std::atomic<int> s_rank{-1};
@@ -381,14 +381,14 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
   struct Row {
     double time;
     std::size_t graph;
-    std::array<double, columns> value;  ///< negative: no value
+    std::array<double, column_count> value;  ///< negative: no value
   };
   std::vector<Row> rows;
   std::vector<std::string> graphs;
   double last = 0;
   while (std::getline(csv, line)) {
     std::vector<std::string> const cells = cells_of(line);
-    if (cells.size() != columns)
+    if (cells.size() != column_count)
       throw Error(Error::Kind::bad_input, "Trellis: a row of a file of statistics has " +
                                               std::to_string(cells.size()) + " cells: \"" +
                                               line.substr(0, 100) + '"');
@@ -396,13 +396,13 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
     row.graph = static_cast<std::size_t>(std::find(graphs.begin(), graphs.end(), cells[1]) -
                                          graphs.begin());
     if (row.graph == graphs.size()) graphs.push_back(cells[1]);
-    for (std::size_t k = 2; k < columns; ++k)
+    for (std::size_t k = 2; k < column_count; ++k)
       row.value[k] = cells[k].empty() ? -1 : number_of(cells[k]);
     last = std::max(last, row.time);
     rows.push_back(row);
   }
   double const scale = last > 0 ? (width - 1) / last : 0;
-  int const all_height = top + static_cast<int>(columns - 2) * (height + gap) + 30;
+  int const all_height = top + static_cast<int>(column_count - 2) * (height + gap) + 30;
   svg << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << left + width + 20 << "\" height=\""
       << all_height
       << "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
@@ -413,7 +413,7 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
         << escaped(graphs[g]) << "</text>\n";
     at += 20 + 8 * static_cast<int>(graphs[g].size());
   }
-  for (std::size_t k = 2; k < columns; ++k) {
+  for (std::size_t k = 2; k < column_count; ++k) {
     int const y = top + static_cast<int>(k - 2) * (height + gap);
     // The largest value by graph and pixel.
     std::map<std::pair<std::size_t, int>, double> largest;

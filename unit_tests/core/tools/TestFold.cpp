@@ -10,6 +10,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -165,6 +166,12 @@ TEST(Fold, PictureHasANodeForEachAndTheColoursOfTheTimeline) {
   for (std::size_t at = svg.find(" fill=\"#"); at != svg.npos; at = svg.find(" fill=\"#", at + 1))
     EXPECT_THAT(timeline, HasSubstr(svg.substr(at, 15)));
   EXPECT_THAT(svg, HasSubstr("tg-path"));
+}
+
+TEST(Fold, PictureOfALargeTraceIsFolded) {
+  std::ostringstream out;
+  stencil(2, 50, 20).write_graph_svg(out);
+  EXPECT_EQ(count(out.str(), "class=\"tg-n"), 20u);
 }
 
 TEST(Fold, PictureHidesImpliedEdges) {

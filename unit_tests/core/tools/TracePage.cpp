@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the browser of browse_page.py looks at: `trace_page run` runs graphs, whose traces the
-// environment asks for; `trace_page large FILE TASKS` writes a page of a made-up trace.
+// What the browser of browse_page.py looks at: `trace_page run [STEPS]` runs graphs, whose
+// traces the environment asks for; `trace_page large FILE TASKS` writes a page of a made-up trace.
 #include "GraphTest.hpp"
 #include "BareTask.hpp"
 
@@ -66,16 +66,16 @@ void heat(std::string const& name, int steps) {
 }
 
 int main(std::vector<std::string> const& arguments) {
-  if (arguments.size() == 1 && arguments[0] == "run") {
+  if (!arguments.empty() && arguments[0] == "run") {
     heat("heat", 4);
-    heat("long run", 30);
+    heat("long run", arguments.size() > 1 ? std::stoi(arguments[1]) : 30);
   } else if (arguments.size() == 3 && arguments[0] == "large") {
     Trace const trace = Test::stencil(16, 100, std::stoul(arguments[2]) / 100);
     std::ofstream file(arguments[1]);
     trace.write_html(file);
     if (!file.flush()) return EXIT_FAILURE;
   } else {
-    std::cerr << "trace_page run | large FILE TASKS\n";
+    std::cerr << "trace_page run [STEPS] | large FILE TASKS\n";
     return EXIT_FAILURE;
   }
   return EXIT_SUCCESS;
