@@ -26,7 +26,7 @@ html_theme = "furo"
 html_title = "Trellis " + release
 html_copy_source = False
 html_show_sourcelink = False
-pygments_style = "friendly"
+pygments_style = "default"
 pygments_dark_style = "monokai"
 
 # Pages of the site that are files of other folders.
