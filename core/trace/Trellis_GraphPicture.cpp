@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <trace/Trellis_Fold.hpp>
+#include <trace/Trellis_Implied.hpp>
 #include <trace/Trellis_Layers.hpp>
 
 #include <algorithm>
@@ -64,8 +65,8 @@ class Picture {
       "@media(prefers-color-scheme:dark){.tg{color:#E8EAED}.tg-p{fill:#16181C}}</style>\n"
       "<rect class=\"tg-p\" width=\"100%\" height=\"100%\"/>\n";
 
-  /// Orders nodes by the mean time at which their tasks started: edges then lead forward, but for
-  /// those that folding bends back. Those that have not started come last.
+  /// Orders nodes so that edges lead forward. On a circle, which folding may make, the mean time at
+  /// which their tasks started counts.
   std::vector<std::size_t> ranks() const {
     std::vector<double> start;
     for (Fold::Node const& node : m_fold.nodes) {
@@ -80,8 +81,12 @@ class Picture {
     }
     std::vector<std::size_t> order(start.size()), rank(start.size());
     for (std::size_t n = 0; n != order.size(); ++n) order[n] = n;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return start[a] < start[b]; });
+    std::vector<Arrow> arrows;
+    for (Fold::Edge const& edge : m_fold.edges) arrows.push_back({edge.from, edge.to});
+    std::vector<std::size_t> const circle = circles(start.size(), arrows);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return circle[a] != circle[b] ? circle[a] > circle[b] : start[a] < start[b];
+    });
     for (std::size_t k = 0; k != order.size(); ++k) rank[order[k]] = k;
     return rank;
   }
