@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <tools/Trellis_Fold.hpp>
+#include <tools/Trellis_Implied.hpp>
 #include <tools/Trellis_Layers.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <ostream>
 #include <string_view>
 #include <utility>
@@ -15,7 +17,7 @@ using namespace TimelineStyle;
 class Picture {
  public:
   Picture(TraceLook const& look, Fold const& fold)
-      : m_look(look), m_fold(fold), m_layers(fold.nodes.size(), drawn_edges()) {
+      : m_look(look), m_fold(fold), m_rank(ranks()), m_layers(fold.nodes.size(), drawn_edges()) {
     std::size_t longest = 8;
     for (Fold::Node const& node : fold.nodes)
       longest = std::max({longest, text_width(node.label), text_width(second_line(node))});
@@ -38,7 +40,7 @@ class Picture {
     std::size_t drawn = 0;
     for (Fold::Edge const& edge : m_fold.edges) {
       if (edge.is_implied) continue;
-      write_edge(edge, edge.from < edge.to ? &m_layers.between(drawn++) : nullptr);
+      write_edge(edge, is_forward(edge) ? &m_layers.between(drawn++) : nullptr);
     }
     for (std::size_t n = 0; n != m_fold.nodes.size(); ++n) write_node(n);
     m_text += "</svg>\n";
@@ -63,22 +65,54 @@ class Picture {
       "@media(prefers-color-scheme:dark){.tg{color:#E8EAED}.tg-p{fill:#16181C}}</style>\n"
       "<rect class=\"tg-p\" width=\"100%\" height=\"100%\"/>\n";
 
-  /// Those that the layers follow. An edge back in the order of submission has no part in that.
+  /// Orders nodes so that edges lead forward. On a circle, which folding may make, the mean time at
+  /// which their tasks started counts.
+  std::vector<std::size_t> ranks() const {
+    std::vector<double> start;
+    for (Fold::Node const& node : m_fold.nodes) {
+      double sum = 0, count = 0;
+      for (std::size_t const p : node.tasks) {
+        TaskRecord const& task = m_look.trace.graph.nodes()[p];
+        if (!has_run(task)) continue;
+        sum += static_cast<double>(task.started_ns);
+        ++count;
+      }
+      start.push_back(count > 0 ? sum / count : std::numeric_limits<double>::infinity());
+    }
+    std::vector<std::size_t> order(start.size()), rank(start.size());
+    for (std::size_t n = 0; n != order.size(); ++n) order[n] = n;
+    std::vector<Arrow> arrows;
+    for (Fold::Edge const& edge : m_fold.edges) arrows.push_back({edge.from, edge.to});
+    std::vector<std::size_t> const circle = circles(start.size(), arrows);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return circle[a] != circle[b] ? circle[a] > circle[b] : start[a] < start[b];
+    });
+    for (std::size_t k = 0; k != order.size(); ++k) rank[order[k]] = k;
+    return rank;
+  }
+  [[nodiscard]] bool is_forward(Fold::Edge const& edge) const {
+    return m_rank[edge.from] < m_rank[edge.to];
+  }
+
+  /// Those that the layers follow.
   std::vector<Layers::Edge> drawn_edges() {
     std::vector<Layers::Edge> edges;
     for (Fold::Edge const& edge : m_fold.edges) {
       if (edge.is_implied) continue;
-      if (edge.from < edge.to) edges.emplace_back(edge.from, edge.to);
-      m_has_back = m_has_back || edge.from > edge.to;
+      if (is_forward(edge))
+        edges.emplace_back(m_rank[edge.from], m_rank[edge.to]);
+      else
+        m_has_back = true;
     }
     return edges;
   }
 
-  [[nodiscard]] double left(std::size_t node) const {
-    return margin + static_cast<double>(m_layers.layer(node)) * (m_node_width + gap);
+  // By the rank of a node, or by the place of an edge between its ends.
+  [[nodiscard]] double left(std::size_t place) const {
+    return margin + static_cast<double>(m_layers.layer(place)) * (m_node_width + gap);
   }
-  [[nodiscard]] double top(std::size_t node) const {
-    return margin + m_layers.across(node) * pitch;
+  [[nodiscard]] double top(std::size_t place) const {
+    return margin + m_layers.across(place) * pitch;
   }
 
   void point(std::string_view command, double x, double y) {
@@ -101,8 +135,9 @@ class Picture {
     if (edge.is_critical) m_text += " tg-k";
     m_text += "\" data-from=\"" + std::to_string(edge.from) + "\" data-to=\"" +
               std::to_string(edge.to) + "\" d=\"";
-    double const end_x = left(edge.to), end_y = top(edge.to) + height / 2;
-    double x = left(edge.from) + m_node_width, y = top(edge.from) + height / 2;
+    std::size_t const from = m_rank[edge.from], to = m_rank[edge.to];
+    double const end_x = left(to), end_y = top(to) + height / 2;
+    double x = left(from) + m_node_width, y = top(from) + height / 2;
     if (between != nullptr) {
       point("M", x, y);
       for (std::size_t const place : *between) {
@@ -163,11 +198,14 @@ class Picture {
     if (in(TaskState::failed) != 0) m_text += " tg-f";
     if (node.is_critical) m_text += " tg-c";
     if (!has_run) m_text += " tg-u";
-    m_text += "\" x=\"" + number(left(n)) + "\" y=\"" + number(top(n)) + "\" width=\"" +
-              number(m_node_width) + "\" height=\"" + number(height) + "\" rx=\"6\"";
+    m_text += "\" x=\"" + number(left(m_rank[n])) + "\" y=\"" + number(top(m_rank[n])) +
+              "\" width=\"" + number(m_node_width) + "\" height=\"" + number(height) +
+              "\" rx=\"6\"";
     m_text += has_run ? " fill=\"" + hex(fill) + "\"/>" : std::string("/>");
-    write_line(left(n), top(n) + 14, shortened(node.label, longest_label), has_run, fill, "");
-    write_line(left(n), top(n) + 27, second_line(node), has_run, fill, " font-size=\"10\"");
+    write_line(left(m_rank[n]), top(m_rank[n]) + 14, shortened(node.label, longest_label), has_run,
+               fill, "");
+    write_line(left(m_rank[n]), top(m_rank[n]) + 27, second_line(node), has_run, fill,
+               " font-size=\"10\"");
     m_text += "</g>\n";
   }
 
@@ -183,6 +221,7 @@ class Picture {
 
   TraceLook const& m_look;
   Fold const& m_fold;
+  std::vector<std::size_t> m_rank;  ///< of each node
   bool m_has_back = false;
   Layers m_layers;
   double m_node_width = 0;

@@ -5,17 +5,17 @@
 #include <utility>
 
 namespace trellis::Impl {
-namespace {
 
-/// Returns for each node the number of its circle; a node on no circle has a number of its own. An
-/// arrow leads to an equal or a smaller number. (Tarjan's algorithm, with a stack of its own.)
-std::vector<std::size_t> circles(std::vector<std::vector<std::size_t>> const& out) {
+/// This is Tarjan's algorithm, with a stack of its own.
+std::vector<std::size_t> circles(std::size_t size, std::vector<Arrow> const& arrows) {
+  std::vector<std::vector<std::size_t>> out(size);
+  for (Arrow const& arrow : arrows) out[arrow.from].push_back(arrow.to);
   constexpr std::size_t none = ~std::size_t{0};
   std::vector<std::size_t> circle(out.size(), none), seen(out.size(), none), low(out.size(), 0);
   std::vector<std::size_t> open;
   std::vector<std::pair<std::size_t, std::size_t>> stack;  // a node, and its next arrow
   std::size_t count = 0, time = 0;
-  for (std::size_t first = 0; first != out.size(); ++first) {
+  for (std::size_t first = size; first-- != 0;) {
     if (seen[first] != none) continue;
     stack.emplace_back(first, 0);
     while (!stack.empty()) {
@@ -48,12 +48,8 @@ std::vector<std::size_t> circles(std::vector<std::vector<std::size_t>> const& ou
   return circle;
 }
 
-}  // namespace
-
 std::vector<bool> implied(std::size_t size, std::vector<Arrow> const& arrows) {
-  std::vector<std::vector<std::size_t>> all(size);
-  for (Arrow const& arrow : arrows) all[arrow.from].push_back(arrow.to);
-  std::vector<std::size_t> const circle = circles(all);
+  std::vector<std::size_t> const circle = circles(size, arrows);
   std::vector<bool> is_implied(arrows.size(), false);
   // What paths of dependencies reach, and then what paths of all arrows but the released reach.
   for (Arrow::Kind const strongest : {Arrow::Kind::dependency, Arrow::Kind::scheduling}) {

@@ -21,6 +21,10 @@ struct Arrow {
   Kind kind = Kind::dependency;
 };
 
+/// Returns for each node the number of its circle; a node on no circle has a number of its own. An
+/// arrow leads to an equal or a smaller number.
+[[nodiscard]] std::vector<std::size_t> circles(std::size_t size, std::vector<Arrow> const& arrows);
+
 /// Finds the arrows that the others imply: without them the same nodes are reached, and no further
 /// one can be left out. No arrow of a circle is implied. Requires that no two arrows join the same
 /// nodes. Takes memory in the square of `size`.

@@ -37,7 +37,12 @@ const graphs = [...document.querySelectorAll('.graph')].map((frame, f) => {
     view.scale = Math.min(1.1, Math.max(room / wide, 0.7));
     frame.style.height = Math.min(most, Math.max(90, high * view.scale)) + 'px';
     view.x = 0;
-    view.y = (high - frame.clientHeight / view.scale) / 2;
+    // A graph that is too high is seen from its first node.
+    const boxes = nodes.map(node => node.querySelector('.tg-b'));
+    const first = boxes.reduce((a, b) => +b.getAttribute('x') < +a.getAttribute('x') ? b : a,
+                               boxes[0]);
+    const middle = first ? +first.getAttribute('y') + 17 : high / 2;
+    view.y = middle - frame.clientHeight / view.scale / 2;
     apply();
   };
   const zoom = (factor, x = frame.clientWidth / 2, y = frame.clientHeight / 2) => {
