@@ -35,9 +35,10 @@ TaskState state_of_whole(Task const& task) {
 Trigger trigger_between(Task const& before, Task const& after) {
   DeviceAdapter const* const first = before.device();
   DeviceAdapter const* const second = after.device();
-  bool const on_device = first != nullptr && second != nullptr && second->can_wait_for(*first);
-  bool const have_results = before.ops->shares_results && after.ops == before.ops;
-  return on_device && !have_results ? Trigger::launch : Trigger::completion;
+  if (first == nullptr || second == nullptr || !second->can_wait_for(*first))
+    return Trigger::completion;
+  bool const share_results = before.ops->shares_results && after.ops == before.ops;
+  return share_results ? Trigger::completion : Trigger::launch;
 }
 
 void inherit(Task& task, FailurePtr const& failure) {
