@@ -57,7 +57,7 @@ run_test() {
   return "$status"
 }
 
-# The loop of who works on the engine: what does not touch Kokkos is quick to build and to run. Of
+# The loop for work on the engine: what does not touch Kokkos is quick to build and to run. Of
 # random programs a tenth will do.
 run_quick() {
   local names
