@@ -125,8 +125,8 @@ Task* Engine::finish_part(Task& first, WorkerSlot& slot, TaskState state, int ro
     row = scope->owner_row;
     scope = whole.scope_kind == ScopeKind::parts ? static_cast<Scope*>(whole.scope) : nullptr;
     id = whole.id;
-    if (scope != nullptr && whole.failure != nullptr) inherit(*scope->owner, whole.failure);
     Holding const holding(slot, next);
+    if (scope != nullptr && whole.failure != nullptr) inherit(*scope->owner, whole.failure);
     Task* const another = finish_one(whole, slot, state, row);
     if (scope != nullptr && scope->shrinks) m_demotions.part_over(*scope, id, slot);
     if (next == nullptr)
