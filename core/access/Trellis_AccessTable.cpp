@@ -368,7 +368,7 @@ LiveAccess AccessTable::find_live(Area const& area) const {
   return found;
 }
 
-// --- unindexed accesses ------------------------------------------------------------------------------
+// --- unindexed accesses --------------------------------------------------------------------------
 
 bool AccessTable::is_retired(LiveAccess const& access) const {
   return !m_keep_all && access.task->live_id.load(std::memory_order_acquire) != access.id &&
@@ -387,8 +387,8 @@ void AccessTable::order_behind_unindexed(AreaEntry& entry, AccessKind kind, Task
   collect(entry);
   for (AreaEntry::Overlap const& each : entry.overlaps) collect(*each.entry());
 
-  // Newest first: accesses that may lie between a unindexed access and the new one have been checked
-  // before.
+  // Newest first: accesses that may lie between an unindexed access and the new one have been
+  // checked before.
   std::sort(found.begin(), found.end(),
             [](auto const* a, auto const* b) { return a->who.id > b->who.id; });
   for (AreaEntry::Unindexed* each : found) {
@@ -437,7 +437,8 @@ void AccessTable::drop_unindexed(bool all) {
 
 void AccessTable::enter_beside_unindexed(AreaEntry& entry, Mode mode, Task& task, TaskId id,
                                          FunctionRef<bool(LiveAccess)> order_after) {
-  // While there may be unindexed accesses every task pays for it, so from time to time this is checked.
+  // While there may be unindexed accesses every task pays for it, so from time to time this is
+  // checked.
   if (++m_entered_beside_unindexed > std::max<std::size_t>(256, m_slab.size())) drop_unindexed();
   begin_path();
   enter_groups(entry, mode, task, id, [&](LiveAccess before) { return note(before, order_after); });

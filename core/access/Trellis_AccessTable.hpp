@@ -125,14 +125,14 @@ struct LiveAccess {
 /// overlapping area: what both areas share is ordered within this one.
 ///
 /// A new member of `current` replaces the members that it is ordered after. They are known if the
-/// group is `superseded`: an access W after all its members conflicts with the group and overlaps its
-/// area in part. (If it covered the area, it would have ended the group.) An access that joins the
-/// group conflicts with W as the members do, so it is ordered after W, and thus after them. Without
-/// this rule, consider a tile that is read with its halo, and written by other tasks in parts. It
-/// would have a reader of each step in flight, and each new writer would get an edge to all of
-/// them. A write to the area of a superseded group needs no edge to its members either, as it
-/// conflicts with W. W may give up what the two share. If W is pending, Relink enters the accesses
-/// before W anew; if W runs, all of these are complete, and none has failed.
+/// group is `partly_superseded`: an access W after all its members conflicts with the group and
+/// overlaps its area in part. (If it covered the area, it would have ended the group.) An access
+/// that joins the group conflicts with W as the members do, so it is ordered after W, and thus
+/// after them. Without this rule, consider a tile that is read with its halo, and written by other
+/// tasks in parts. It would have a reader of each step in flight, and each new writer would get an
+/// edge to all of them. A write to the area of such a group needs no edge to its members either, as
+/// it conflicts with W. W may give up what the two share. If W is pending, Relink enters the
+/// accesses before W anew; if W runs, all of these are complete, and none has failed.
 ///
 /// This does not hold for user-defined states, nor for a task that has demoted its accesses. Those
 /// accesses are `unindexed`, and each new access is compared with them one by one.
@@ -145,10 +145,10 @@ struct alignas(64) AreaEntry {
   SmallVector<LiveAccess, 1> current;
   SmallVector<LiveAccess, 1> previous;
   TaskId last_used = 0;
-  std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
-  Mode mode = Mode::none;        ///< of `current`
-  bool reused = false;           ///< has been used by more than one task
-  bool superseded = false;       ///< `current` is, until an access joins it
+  std::uint32_t generation = 0;    ///< of `current`: tells whether two members were in it together
+  Mode mode = Mode::none;          ///< of `current`
+  bool reused = false;             ///< has been used by more than one task
+  bool partly_superseded = false;  ///< `current` is, until an access joins it
 
   // Second line: read for an area that is accessed.
   AreaEntry* follower = nullptr;  ///< see AccessTable::expected
@@ -257,8 +257,8 @@ class AccessTable {
   /// on. That call returns false when the other task is done and is never needed again.
   template <class OrderAfter>
   void enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
-  /// Does the same if there may be unindexed accesses. It is not inlined, so that other calls do not
-  /// pay for its size.
+  /// Does the same if there may be unindexed accesses. It is not inlined, so that other calls do
+  /// not pay for its size.
   void enter_beside_unindexed(AreaEntry& entry, Mode mode, Task& task, TaskId id,
                               FunctionRef<bool(LiveAccess)> order_after);
   /// Does the same for a user-defined state.
@@ -285,7 +285,7 @@ class AccessTable {
   void check_symmetric(AreaEntry const& entry, AccessRequest const& request) const;
 
   /// Removes a task that has demoted from an entry. From now on the task is compared one by one:
-  /// each access that it still has is put in as a unindexed one.
+  /// each access that it still has is put in as an unindexed one.
   void take_out(AreaEntry& entry, TaskId id);
   /// `behind` is as in AreaEntry::Unindexed.
   static void put_in(AreaEntry& entry, AccessKind kind, StatePtr const& state, Task& task,
@@ -349,9 +349,9 @@ class AccessTable {
     m_before.insert(before.id);
     return order_after(before);
   }
-  /// Orders a new access after the unindexed accesses that conflict with it, of this and of overlapping
-  /// entries. It omits those to which a path through another task is known. Then it drops what the
-  /// new access covers.
+  /// Orders a new access after the unindexed accesses that conflict with it, of this and of
+  /// overlapping entries. It omits those to which a path through another task is known. Then it
+  /// drops what the new access covers.
   void order_behind_unindexed(AreaEntry& entry, AccessKind kind, TaskId self,
                               FunctionRef<bool(LiveAccess)> order_after);
   /// True if the task is done and never needed again.
@@ -430,12 +430,12 @@ class AccessTable {
   TaskSlab& m_tasks;
   FailureLog const& m_failures;
   bool m_keep_all;
-  bool m_any_unindexed = false;  ///< true if there may be a unindexed access
+  bool m_any_unindexed = false;  ///< true if there may be an unindexed access
   std::size_t m_entered_beside_unindexed = 0;
   // Scratch data of one entering. `m_before`: tasks with a path to the entering task.
   // `m_demoted_before`: tasks that would have one, had they not given up what the two had in
-  // common; this says nothing about the tasks before them. `m_released`: those of the latter that are
-  // to be recorded, unless a path is found.
+  // common; this says nothing about the tasks before them. `m_released`: those of the latter that
+  // are to be recorded, unless a path is found.
   HashSet<TaskId> m_before;
   HashSet<TaskId> m_demoted_before;
   Vector<TaskId> m_released;
@@ -513,7 +513,7 @@ template <class OrderAfter>
       continue;
     }
     visit(other.current, id, by_call);
-    other.superseded = true;
+    other.partly_superseded = true;
     if (writes && overlap.covered()) {
       // An access that conflicts with what was there conflicts with this write, too.
       other.current.clear();
@@ -522,11 +522,11 @@ template <class OrderAfter>
     }
   }
   // A write conflicts with every access that follows the group, and is ordered after it.
-  bool const is_behind = entry.superseded && writes && !m_keep_all;
+  bool const is_behind = entry.partly_superseded && writes && !m_keep_all;
   if (!is_behind) order_behind(entry, mode, id, order_after);
   if (mode == entry.mode && !writes) {
     // Exclusion knows more about exclusive accesses that meet in a group; the record keeps all.
-    if (entry.superseded && mode != Mode::exclusive && !m_keep_all) entry.current.clear();
+    if (entry.partly_superseded && mode != Mode::exclusive && !m_keep_all) entry.current.clear();
     if (entry.current.size() == entry.current.capacity())
       compact(entry.current, entry.resource->since);
   } else {
@@ -539,7 +539,7 @@ template <class OrderAfter>
     entry.mode = mode;
     ++entry.generation;
   }
-  entry.superseded = false;
+  entry.partly_superseded = false;
   entry.current.push_back({&task, id});
 }
 

@@ -23,19 +23,19 @@ struct Task;
 /// Such a task gets a failure, like one that depends on a failed task, and from there on it is
 /// treated as failed. Its body does not run, successors are cancelled, and futures and the log know
 /// of it. The failure cannot be given to it at once, as only the thread that has taken a ready task
-/// may look at it. So the request is kept here, and `reach` gives it to the task when it is about to
-/// run, or to be launched, and when its body has returned. Parts, and runs of a recorded task, get
-/// the request of the task that they belong to, so parts that have not started never do.
+/// may look at it. So the request is kept here, and `reach` gives it to the task when it is about
+/// to run, or to be launched, and when its body has returned. Parts, and runs of a recorded task,
+/// get the request of the task that they belong to, so parts that have not started never do.
 ///
-/// INVARIANT (a request is for a live task). A request is added under the task's lock while `live_id` is
-/// the task's. The thread that completes the task erases it after it has changed `live_id` under
-/// that lock. So none is left over, and the map has one entry for each task in flight that has been
-/// asked. That thread sees the count, as a request is added and counted under the lock that it has
-/// just held.
+/// INVARIANT (a request is for a live task). A request is added under the task's lock while
+/// `live_id` is the task's. The thread that completes the task erases it after it has changed
+/// `live_id` under that lock. So none is left over, and the map has one entry for each task in
+/// flight that has been asked. That thread sees the count, as a request is added and counted under
+/// the lock that it has just held.
 ///
-/// Memory order: `any` is relaxed. If a request happens before the task starts, coherence alone makes
-/// it visible. If it comes while the task runs, it makes no difference when it is seen. The mutex
-/// guards the request itself.
+/// Memory order: `any` is relaxed. If a request happens before the task starts, coherence alone
+/// makes it visible. If it comes while the task runs, it makes no difference when it is seen. The
+/// mutex guards the request itself.
 class Cancellation {
  public:
   explicit Cancellation(Kernel& kernel) : m_kernel(kernel) {}

@@ -49,18 +49,18 @@
 /// keeps, k. Let e be the area under which the table knew T there: that of k, or of another access
 /// of T that covers k. T gives up its place in an entry only to an access to the same area that
 /// conflicts with T's, or to a write that covers the area. Either is ordered behind T by an edge of
-/// its own, and gives up its place in the same way. If the group is superseded (see AreaEntry), the
-/// access that takes the place is behind another one, which conflicts with T over e and is behind T
-/// by an edge of its own. So a chain of edges leads from T to X, and each task in it has an access
-/// that shares a byte with e. If T keeps its access to e as it was, the first task of the chain
-/// conflicts with that access, so its edge from T stays, and with it the chain. If T has given e
-/// up, all tasks of the chain are in `touched`, X among them, and the walk finds the first of them
-/// that conflicts with T.
+/// its own, and gives up its place in the same way. If the group is `partly_superseded` (see
+/// AreaEntry), the access that takes the place is behind another one, which conflicts with T over e
+/// and is behind T by an edge of its own. So a chain of edges leads from T to X, and each task in
+/// it has an access that shares a byte with e. If T keeps its access to e as it was, the first task
+/// of the chain conflicts with that access, so its edge from T stays, and with it the chain. If T
+/// has given e up, all tasks of the chain are in `touched`, X among them, and the walk finds the
+/// first of them that conflicts with T.
 ///
 /// This argument does not hold in three cases, in which the walk goes everywhere:
-/// - An access of T is unindexed in the table, or has been. Unindexed accesses are compared one by one, and
-///   paths over T's other accesses count. So a task that is behind T by one of these need have no
-///   edge for what it shares with another access of T, whose place it may take.
+/// - An access of T is unindexed in the table, or has been. Unindexed accesses are compared one by
+///   one, and paths over T's other accesses count. So a task that is behind T by one of these need
+///   have no edge for what it shares with another access of T, whose place it may take.
 /// - A pending task has demoted since T was submitted, as Relink joins pairs for any reason.
 /// - The graph records, as the record keeps more edges.
 ///

@@ -257,10 +257,10 @@ void Relink::find_behind() {
 /// table.
 ///
 /// T's own access has displaced accesses in the table: what it covers, the group before its own,
-/// and accesses whose place it has (or another one behind it, since they are `superseded`). Each of
-/// these conflicts with T, or is before one that does, so it is before T. So its task is among
-/// those copied here, or complete. The other copied tasks still have their place in the table; to
-/// be found twice is harmless.
+/// and accesses whose place it has (or another one behind it, since they are `partly_superseded`).
+/// Each of these conflicts with T, or is before one that does, so it is before T. So its task is
+/// among those copied here, or complete. The other copied tasks still have their place in the
+/// table; to be found twice is harmless.
 ///
 /// An access that has noted T as behind it does not rely on that any more.
 void Relink::enter_before(SmallSet<AreaEntry> const& areas) {

@@ -74,8 +74,8 @@ void Destructors::destroy_deferred_objects_on(WorkerSlot& slot, Task*& in_hand) 
   destroy_deferred_objects();
 }
 
-/// Counts a thread that takes kept tasks, before it takes them. Tasks that it has taken are in no
-/// list, and `destroy_deferred` has to wait for them.
+/// Counts a thread that takes tasks whose bodies are deferred, before it takes them. Tasks that it
+/// has taken are in no list, and `destroy_deferred` has to wait for them.
 struct Destructors::Destroyer {
   explicit Destroyer(Destructors& in) : of(in), outer(std::exchange(top, this)) {
     of.m_destroyers.fetch_add(1, std::memory_order_seq_cst);

@@ -72,7 +72,7 @@ class Destructors {
   /// Called when the task is over, except for threads that look at it under the graph's lock.
   void destroy_extras(Task& task, WorkerSlot& slot, Task*& next);
 
-  // For kept tasks:
+  // For deferred bodies:
   /// Destroys the deferred bodies of `slot` on this thread, whose slot is `on`.
   void destroy_deferred(WorkerSlot& slot, WorkerSlot& on);
   void destroy_deferred_of_workers();
@@ -84,8 +84,8 @@ class Destructors {
   /// Waits and destroys until nothing is in flight, including what a functor's destructor submits.
   void drain();
 
-  /// Called before a task is counted as complete. `destroy_deferred` then waits until this thread has
-  /// run the destructors that it has deferred for the task.
+  /// Called before a task is counted as complete. `destroy_deferred` then waits until this thread
+  /// has run the destructors that it has deferred for the task.
   void count_deferred() {
     if (t_any_deferred_objects) count_what_is_deferred();
   }

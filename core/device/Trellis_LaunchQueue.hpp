@@ -20,12 +20,12 @@ namespace trellis::Impl {
 /// submission of a task. So a submitting thread offers it to a thread that has nothing else to do,
 /// and submits on.
 ///
-/// WHICH THREAD LAUNCHES. One thread that has found no task serves the queue: between two looks for
-/// tasks, while it asks devices, and while it completes what these have done. It stops before it
-/// runs a task, sleeps, or runs user code that is no launch (destructors of functors, progress
-/// functions). Then it launches everything in the queue. From then on nothing is offered, and each
-/// thread launches the tasks that it makes ready. So tasks that become ready by such a launch
-/// follow it.
+/// WHICH THREAD LAUNCHES. One thread that has found no task, the proxy, serves the queue: between
+/// two looks for tasks, while it asks devices, and while it completes what these have done. It
+/// stops serving before it runs a task, sleeps, or runs user code that is no launch (destructors of
+/// functors, progress functions). Then it launches everything in the queue. From then on nothing is
+/// offered, and each thread launches the tasks that it makes ready. So tasks that become ready by
+/// such a launch follow it. (While it runs user code it stays the proxy, and does not serve.)
 ///
 /// INVARIANT (no launch is forgotten). The flag that the queue is served changes under the lock. A
 /// task enters under the lock, and only while the flag is set. So the thread that clears it empties

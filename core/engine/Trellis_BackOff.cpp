@@ -68,7 +68,7 @@ void Engine::back_off(WorkerSlot& slot) {
   if (slot.waits) return;
   auto const now = std::chrono::steady_clock::now();
   m_workers.look_after_submitter(slot, now);
-  if (come_fast(slot, now)) look_out(now, false);
+  if (come_fast(slot, now)) lead(now, false);
 }
 
 void Engine::found_nothing(WorkerSlot& slot) {
@@ -76,10 +76,10 @@ void Engine::found_nothing(WorkerSlot& slot) {
   if (slot.waits || Frame::top != nullptr || polls() || m_workers.oversubscribed()) return;
   if (m_leader.follow(in_all)) return;
   auto const now = std::chrono::steady_clock::now();
-  if (come_fast(slot, now)) look_out(now, true);
+  if (come_fast(slot, now)) lead(now, true);
 }
 
-void Engine::look_out(std::chrono::steady_clock::time_point begin, bool is_idle) {
+void Engine::lead(std::chrono::steady_clock::time_point begin, bool is_idle) {
   if (!m_leader.begin()) return;
   bool const is_lent = m_workers.somebody_submits();
   auto const may_stay = [&] {

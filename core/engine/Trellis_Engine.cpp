@@ -182,7 +182,8 @@ Task* Kernel::complete(Task& task, WorkerSlot& slot, TaskState state, int row) {
 void Kernel::wait_for(TaskHandle const& handle, Frame* frame) {
   engine_of(*this).m_waiting.wait_for(handle, frame);
 }
-void Kernel::wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame) {
+void Kernel::wait_for_started_parts(TaskHandle const& self, TaskHandle const& running,
+                                    Frame* frame) {
   engine_of(*this).m_waiting.wait_for_started_parts(self, running, frame);
 }
 void Kernel::wait_for_section(TaskHandle const& section, SectionGate& gate) {

@@ -170,7 +170,7 @@ class Engine final : public Kernel, private TaskSource {
   // See Trellis_BackOff.cpp.
   void back_off(WorkerSlot& slot);
   [[nodiscard]] bool come_fast(WorkerSlot& slot, std::chrono::steady_clock::time_point now) const;
-  void look_out(std::chrono::steady_clock::time_point begin, bool is_idle);
+  void lead(std::chrono::steady_clock::time_point begin, bool is_idle);
   [[nodiscard]] bool enough_in_flight() const;
   [[gnu::cold]] bool may_exclude(Task& task, WorkerSlot* slot);
   class TaskEnds;

@@ -85,7 +85,7 @@ Task* Engine::run_special(Task& task, WorkerSlot& slot) {
     if (Task* next = nullptr; m_fusion.run(task, slot, next)) return next;
   if (m_serial && task.exclusive && may_not_exclude_serially(task, slot)) return nullptr;
   if (task.marks.is_replay) return m_plans.run_plan(task, slot);
-  // The task may take long, so bodies that are kept are destroyed first. But not above a task that
+  // The task may take long, so deferred bodies are destroyed first. But not above a task that
   // waits: a destructor may wait for that one.
   if (!task.keeps_body && !slot.deferred.empty() && Frame::top == nullptr) {
     Task* in_hand = &task;

@@ -174,12 +174,12 @@ TaskHandle Submission::run_at_once(TaskSpec& spec) {
 /// body has been of that kind for long. The caller holds the graph's lock.
 inline bool Submission::is_time_for_deferred() const {
   std::uint64_t const now = m_submitted.load(std::memory_order_relaxed);
-  return now % (DeferredTasks::most / 2) == 0 && now < m_kept_until;
+  return now % (DeferredTasks::most / 2) == 0 && now < m_deferred_until;
 }
 
 TaskHandle Submission::admit_and_publish(TaskSpec& spec, Frame* frame) {
   TaskHandle task;
-  bool looks_for_kept = false;
+  bool looks_for_deferred = false;
   {
     DeferDestructors const until_published;
     Admitted admitted;
@@ -189,11 +189,11 @@ TaskHandle Submission::admit_and_publish(TaskSpec& spec, Frame* frame) {
       if (frame == nullptr) make_room(lock);
       admitted = admit_root(spec, frame);
       task = m_kernel.handle_of(admitted.task, admitted.task->id);
-      looks_for_kept = frame == nullptr && is_time_for_deferred();
+      looks_for_deferred = frame == nullptr && is_time_for_deferred();
     }
     publish_new(*admitted.task, admitted.rest, frame);
   }
-  if (looks_for_kept) [[unlikely]]
+  if (looks_for_deferred) [[unlikely]]
     m_destructors.destroy_deferred_of_workers();
   return task;
 }
@@ -258,7 +258,7 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   std::vector<TaskHandle> resolved;
   Admitted admitted;
   bool waits_outside = false;
-  bool looks_for_kept = false;
+  bool looks_for_deferred = false;
   if (is_part) {
     {
       std::lock_guard const lock(m_submission);
@@ -269,7 +269,7 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   } else {
     std::lock_guard const lock(m_submission);
     admitted = admit_root(spec, frame);
-    looks_for_kept = frame == nullptr && is_time_for_deferred();
+    looks_for_deferred = frame == nullptr && is_time_for_deferred();
   }
   TaskHandle const task = m_kernel.handle_of(admitted.task, admitted.task->id);
   PolicyEdges::Reported reported;
@@ -283,7 +283,7 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   // new tasks hold up none.) The edges are there before the epoch moves.
   if (!m_main.empty()) m_waiting.main_looks_again();
   until_published.reset();
-  if (looks_for_kept) m_destructors.destroy_deferred_of_workers();
+  if (looks_for_deferred) m_destructors.destroy_deferred_of_workers();
   return task;
 }
 
@@ -381,7 +381,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>&
   }
   task.keeps_body = spec.ops->may_be_deferred && m_destructors.may_defer_body(task, spec);
   if (task.keeps_body)  // then it is a part of none, and the graph's lock is held
-    m_kept_until = m_submitted.load(std::memory_order_relaxed) + long_for_kept;
+    m_deferred_until = m_submitted.load(std::memory_order_relaxed) + long_for_deferred;
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
   if (task.failure != nullptr) task.failure = nullptr;

@@ -163,8 +163,8 @@ class Submission {
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: m_submitted has room up to this
   /// Up to this m_submitted there are looks for bodies whose destruction is deferred. Guarded by
   /// m_submission.
-  std::uint64_t m_kept_until = 0;
-  static constexpr std::uint64_t long_for_kept = 1 << 16;  ///< tasks; the default cap is lower
+  std::uint64_t m_deferred_until = 0;
+  static constexpr std::uint64_t long_for_deferred = 1 << 16;  ///< tasks; the default cap is lower
   std::atomic<int> m_waiting_for_room{0};
 };
 

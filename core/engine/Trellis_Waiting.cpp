@@ -97,7 +97,7 @@ void Waiting::wait() {
 void Waiting::rethrow(TaskHandle const& handle) const {
   if ((handle.id & PlanNode::recorded) != 0) return m_plans.rethrow_recorded(handle);
   if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
-    throw make_error(found.reported_as, found.task_text, *found.failure);
+    throw make_error(found.shown_as, found.task_text, *found.failure);
 }
 
 void Waiting::wait_on_no_task(TaskHandle const& handle) {
@@ -752,8 +752,8 @@ void Waiting::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
                                          ", which cannot be complete before it is");
 }
 
-/// Called while a task waits. A replay may have queued behind one that this wait holds up. That adds
-/// no edge to a new task, so no other thread has looked for a circle.
+/// Called while a task waits. A replay may have queued behind one that this wait holds up. That
+/// adds no edge to a new task, so no other thread has looked for a circle.
 void Waiting::look_for_cycle_again(Frame const& frame, LiveAccess awaited) {
   std::lock_guard const lock(m_waiters.mutex());
   for (LiveAccess const& each : frame.held_up()) check_no_cycle(each, awaited);

@@ -114,7 +114,7 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
   } catch (...) {
     start(section, take_held(section));
     try {
-      m_kernel.wait_for_parts(self, running, &section.frame);
+      m_kernel.wait_for_started_parts(self, running, &section.frame);
     } catch (PartFailed const&) {
       // The part has left its failure; the body's own failure comes first.
     }
@@ -191,7 +191,7 @@ void Sections::run_held(Open& section) {
 
 void Sections::run_phase(Open& section) {
   run_held(section);
-  m_kernel.wait_for_parts(section.self, section.running, &section.frame);
+  m_kernel.wait_for_started_parts(section.self, section.running, &section.frame);
 }
 
 /// Runs the parts here, one after the other. A part that cannot run here and now is started, and so

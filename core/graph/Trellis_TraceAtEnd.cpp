@@ -112,6 +112,15 @@ std::vector<Entry> entries_in(fs::path const& common) {
   return entries;
 }
 
+/// Returns the name of the page of the common folder. A page that is not of Trellis stays.
+std::string page_of(fs::path const& common) {
+  std::ifstream there(common / "index.html");
+  if (!there) return "index.html";
+  std::string head(1000, '\0');
+  there.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return head.find("content=\"Trellis\"") != std::string::npos ? "index.html" : "trellis.html";
+}
+
 /// Writes the page of the common folder: that of its only graph, or a list that leads to all. The
 /// graphs of other processes end at the same time, so it looks again after it has written.
 template <class F>
@@ -126,7 +135,7 @@ void write_common_page(fs::path const& common, fs::path const& own, F const& wri
         lines.push_back({entry.folder, entry.title, entry.summary, entry.time});
       write_list_page(out, lines);
     });
-    fs::rename(made, common / "index.html");
+    fs::rename(made, common / page_of(common));
     std::vector<Entry> after = entries_in(common);
     if (after == entries) return;
     entries = std::move(after);
@@ -141,6 +150,8 @@ void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
   page.title = name;
   if (int const rank = Statistics::rank(); rank >= 0)
     page.title += ", rank " + std::to_string(rank);
+  std::replace_if(
+      page.title.begin(), page.title.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   try {
     page.analysis = analysis_at_end(engine, trace);
   } catch (Error const& error) {  // edges of a policy may close a circle
@@ -175,10 +186,10 @@ void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
   write_common_page(common, own, write_own);
   tell("the trace of " + name + " (" +
        TimelineStyle::with_count(trace.graph.nodes().size(), "task") + ") is in " + own.string() +
-       "; open " + (common / "index.html").string());
+       "; open " + (common / page_of(common)).string());
 }
 
-/// Only the variable asked for a record, so the program may not know of it.
+/// The variable asked for a record, and the program may not know of it.
 void tell_what_is_kept(Engine& engine, Trace const& trace) {
   tell(engine.options().name + " has recorded " +
        TimelineStyle::with_count(trace.graph.nodes().size(), "task") + " and " +
@@ -207,11 +218,17 @@ void write_trace_at_end(Engine& engine) noexcept try {
                        flag_of(*text_from(Variable::record)).value_or(false);
   if (!folder && !is_kept) return;
   Trace const trace = trace_at_end(engine);
-  if (is_kept) return tell_what_is_kept(engine, trace);
   std::string const& name = engine.options().name;
-  if (trace.graph.nodes().empty()) return tell(name + " had no tasks, so there is no trace of it");
+  if (trace.graph.nodes().empty()) {
+    if (folder) tell(name + " had no tasks, so there is no trace of it");
+    return;
+  }
   static std::atomic<int> graphs{0};
   int const number = graphs.fetch_add(1);
+  if (is_kept) {
+    if (number < most_graphs) tell_what_is_kept(engine, trace);
+    return;
+  }
   if (number == most_graphs)
     tell("TRELLIS_TRACE writes only the first " + std::to_string(most_graphs) +
          " graphs of a process");
@@ -220,7 +237,8 @@ void write_trace_at_end(Engine& engine) noexcept try {
   try {
     write_all(*folder, engine, look);
   } catch (std::runtime_error const& error) {
-    fs::path const instead = fs::temp_directory_path() / "trellis-trace";
+    fs::path const instead =
+        fs::temp_directory_path() / ("trellis-trace-" + std::to_string(getuid()));
     auto const* const of_file = dynamic_cast<fs::filesystem_error const*>(&error);
     tell("cannot write the trace of " + name + " to \"" + *folder +
          "\" (TRELLIS_TRACE): " + (of_file != nullptr ? of_file->code().message() : error.what()) +

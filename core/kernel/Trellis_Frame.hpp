@@ -88,8 +88,8 @@ struct Frame {
   Frame* const outer;
   /// of the thread, when it runs a task of another graph meanwhile
   PlanRecording* const recording;
-  int const
-      deferring_locks;  ///< saved: user code may destroy what the engine must not yet, see DeferDestructors
+  /// Saved: user code may destroy what the engine must not destroy yet, see DeferDestructors.
+  int const deferring_locks;
   static constinit inline thread_local Frame* top = nullptr;
 };
 

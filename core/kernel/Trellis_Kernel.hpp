@@ -139,7 +139,8 @@ class Kernel {
   /// Gives a ready task, or the first of a batch, to the policy, or launches it on its device.
   void dispatch(Task& task, WorkerSlot& slot);
   void launch(Task& task, WorkerSlot& slot);
-  /// See DeviceTasks.
+  /// Called before the thread that is the launch proxy runs user code. Returns whether it served
+  /// the queue, see DeviceTasks.
   [[nodiscard]] bool stop_serving(WorkerSlot& slot);
   /// Called when the policy may now give out tasks that it has kept.
   void look_again() {
@@ -198,7 +199,8 @@ class Kernel {
   void wait_for(TaskHandle const& handle, Frame* frame);
   /// Waits for the parts of the task `self`, of which none is held. `running`: that task, or the
   /// rest of its body.
-  void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  /// Waits for a section in the thread that has called `fork_join`, see Waiting.
   void wait_for_section(TaskHandle const& section, SectionGate& gate);
   /// Throws the failure that the task has left, if there is one.
   void rethrow(TaskHandle const& handle) const;

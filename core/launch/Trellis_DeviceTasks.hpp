@@ -69,8 +69,8 @@ class DeviceTasks {
   /// Requires `is_proxy`. Launches what has been offered.
   void retire_proxy(WorkerSlot& slot);
   /// Requires `is_proxy`. Called before the thread runs user code that is no launch: launches what
-  /// has been offered. Returns whether the thread served the queue. (If not, tasks that were offered
-  /// before the queue was closed may still be there.)
+  /// has been offered. Returns whether the thread served the queue. (If not, tasks that were
+  /// offered before the queue was closed may still be there.)
   [[nodiscard]] bool stop_serving(WorkerSlot& slot);
   [[nodiscard]] LaunchQueue& offered() const { return m_offered; }
 

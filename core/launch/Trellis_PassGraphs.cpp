@@ -86,14 +86,14 @@ void PlanGraphs::fail_pass_graph(void* body, TaskId id, std::string const& /*tex
     }
     bool const own = part->failure != nullptr && part->failure->origin == part->id;
     if (!own) part->failure = cause;
-    TaskId const reported_as =
+    TaskId const shown_as =
         own || cause->origin != id ? part->id : id;  // else the launch of all has failed
     if (own)
       graphs->m_failures.note(part->id, text, part->failure);
     else
-      graphs->m_failures.note_for_futures(part->id, reported_as, text, part->failure);
-    graphs->m_failures.note_for_futures(Provisional::of(*part), reported_as, text, part->failure);
-    part->ops->fail(part->body, reported_as, text, part->failure);
+      graphs->m_failures.note_for_futures(part->id, shown_as, text, part->failure);
+    graphs->m_failures.note_for_futures(Provisional::of(*part), shown_as, text, part->failure);
+    part->ops->fail(part->body, shown_as, text, part->failure);
   }
 }
 

@@ -463,7 +463,7 @@ void Plans::rethrow_recorded(TaskHandle const& handle) const {
   if (failed.failure != nullptr)
     throw make_error(failed.cancelled ? 0 : failed.failure->origin, failed.text, *failed.failure);
   if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
-    throw make_error(found.reported_as, found.task_text, *found.failure);
+    throw make_error(found.shown_as, found.task_text, *found.failure);
 }
 
 }  // namespace trellis::Impl

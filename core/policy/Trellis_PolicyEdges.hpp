@@ -46,12 +46,13 @@ class PolicyEdges final : private SchedulingEdges {
   PolicyEdges& operator=(PolicyEdges const&) = delete;
 
   [[nodiscard]] bool are_wanted() const { return m_are_wanted; }
-  /// Reports to the policy a task that has been admitted and is not published. The caller holds the
-  /// mutex of the waiters, and no other lock. It passes the result to `release`.
+  /// What the policy's edges have changed: to be passed to `release`.
   struct Reported {
     Vector<Task*> held;     ///< tasks held back
     Vector<Task*> granted;  ///< tasks that got their exclusive areas
   };
+  /// Reports to the policy a task that has been admitted and is not published. The caller holds the
+  /// mutex of the waiters, and no other lock. It passes the result to `release`.
   [[nodiscard]] Reported tell(Task& task);
   /// The caller holds no lock. Called when the task that the policy has seen is published.
   void release(Reported const& reported);

@@ -28,7 +28,7 @@ namespace trellis::Impl {
 /// `Scope::open`, so the owner is not complete.
 class Shrinking {
  public:
-  /// One area and kind that parts need.
+  /// An area that parts need, and the kind of access.
   struct Need {
     AreaEntry* of_parts;  ///< in the parts' scope, where it stays while a part in flight has it
     AreaEntry* of_owner;  ///< in the owner's scope; null: not looked up yet

@@ -23,7 +23,6 @@ namespace trellis::Impl {
 /// (the owner, or any other one) takes all of it, and the tasks with it. `push` publishes with
 /// release order what `take` acquires: the body's effects come before its end, and the cell's next
 /// use comes after that.
-/// use after that.
 class DeferredTasks {
  public:
   static constexpr int most = 32;

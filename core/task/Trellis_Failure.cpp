@@ -43,10 +43,10 @@ void FailureLog::note(TaskId task, std::string const& task_text, FailurePtr fail
   insert(task, {std::move(failure), copy_or_short(task_text), m_reports, task, false});
 }
 
-void FailureLog::note_for_futures(TaskId task, TaskId reported_as, std::string const& task_text,
+void FailureLog::note_for_futures(TaskId task, TaskId shown_as, std::string const& task_text,
                                   FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
-  insert(task, {std::move(failure), copy_or_short(task_text), m_reports, reported_as, false});
+  insert(task, {std::move(failure), copy_or_short(task_text), m_reports, shown_as, false});
 }
 
 void FailureLog::insert(TaskId task, Entry&& entry) {

@@ -53,7 +53,7 @@ class FailureLog {
 
   void note(TaskId task, std::string const& task_text, FailurePtr failure);
   /// Notes a failure only for `find`.
-  void note_for_futures(TaskId task, TaskId reported_as, std::string const& task_text,
+  void note_for_futures(TaskId task, TaskId shown_as, std::string const& task_text,
                         FailurePtr failure);
   /// Returns the failure that a new task inherits if it depends on `task`, or null. `unless_known`:
   /// null also when the program knows that the task is complete.
@@ -66,7 +66,7 @@ class FailureLog {
     FailurePtr failure;
     std::string task_text;
     std::uint64_t report = 0;  ///< number of the report that contains it, or will
-    TaskId reported_as = 0;    ///< the id for the task in `make_error`
+    TaskId shown_as = 0;       ///< the id for the task in `make_error`
     bool is_known = false;     ///< the program has waited for the task
   };
   /// Returns the failure of this task, reported or not; null if there is none.

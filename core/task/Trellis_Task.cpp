@@ -30,8 +30,8 @@ TaskState state_of_whole(Task const& task) {
   return was_asked ? TaskState::cancelled : TaskState::failed;
 }
 
-/// A later task whose results go to the same place is not launched before the host has fetched the
-/// results of the earlier one.
+/// A later task whose results may go to the same place is not launched before the host has fetched
+/// the results of the earlier one.
 Trigger trigger_between(Task const& before, Task const& after) {
   DeviceAdapter const* const first = before.device();
   DeviceAdapter const* const second = after.device();

@@ -49,7 +49,7 @@ struct TaskAccess {
 
   AreaEntry* entry;
   Mode mode;
-  bool was_put_in = false;       ///< as a unindexed one: left after a demotion
+  bool was_put_in = false;       ///< as an unindexed one: left after a demotion
   std::int16_t state = -1;       ///< position in Task::states, or -1
   std::uint32_t generation = 0;  ///< of the entry's group that it joined
 

@@ -33,8 +33,8 @@ struct TaskOps {
   /// True if `run` only launches the same work each time. Then a graph that has captured that work
   /// may be launched instead.
   bool launches_only = false;
-  /// True if the bodies with these operations write their results to one place, from which the host
-  /// fetches them when a task is over. So a later one is not launched before.
+  /// True if two bodies with these operations may write their results to one place, from which the
+  /// host fetches them when a task is over. So a later one is not launched before.
   bool shares_results = false;
   /// What the destruction of the body runs: nothing; code of Trellis alone; or code of the user's
   /// as well.

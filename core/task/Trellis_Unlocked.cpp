@@ -12,16 +12,16 @@ namespace trellis::Impl {
 
 namespace {
 
-struct PutAside {
+struct DeferredObject {
   void* object;
   void (*destroy)(void* object) noexcept;
 };
-thread_local Vector<PutAside> t_deferred_objects;
+thread_local Vector<DeferredObject> t_deferred_objects;
 
 /// The objects that a call of `destroy_deferred_objects` has taken and not destroyed yet.
 struct Batch {
-  PutAside* next;
-  PutAside* end;
+  DeferredObject* next;
+  DeferredObject* end;
   Batch* outer;
 };
 thread_local Batch* t_batch = nullptr;
@@ -29,7 +29,7 @@ thread_local Batch* t_batch = nullptr;
 /// Calls `f` for each entry of this mark that the thread has not passed.
 template <class F>
 void for_each_mark(void const* mark, F&& f) {
-  auto const look = [&](PutAside& each) {
+  auto const look = [&](DeferredObject& each) {
     if (each.object == mark) f(each);
   };
   std::for_each(t_deferred_objects.begin(), t_deferred_objects.end(), look);
@@ -50,11 +50,11 @@ void destroy_unlocked(void* object, void (*destroy)(void* object) noexcept) noex
 void destroy_deferred_objects() noexcept {
   t_any_deferred_objects = false;
   NotRecording const others;
-  Vector<PutAside> objects = std::exchange(t_deferred_objects, {});
+  Vector<DeferredObject> objects = std::exchange(t_deferred_objects, {});
   Batch batch{objects.data(), objects.data() + objects.size(), t_batch};
   t_batch = &batch;
   while (batch.next != batch.end) {
-    PutAside const& each = *batch.next++;
+    DeferredObject const& each = *batch.next++;
     each.destroy(each.object);
   }
   t_batch = batch.outer;
@@ -68,12 +68,12 @@ bool mark_deferred_objects(void* mark, void (*passed)(void* mark) noexcept) noex
 
 int marks_deferred_objects(void const* mark) noexcept {
   int count = 0;
-  for_each_mark(mark, [&](PutAside&) { ++count; });
+  for_each_mark(mark, [&](DeferredObject&) { ++count; });
   return count;
 }
 
 void forget_marks_of_deferred(void const* mark) noexcept {
-  for_each_mark(mark, [](PutAside& each) { each.destroy = [](void*) noexcept {}; });
+  for_each_mark(mark, [](DeferredObject& each) { each.destroy = [](void*) noexcept {}; });
 }
 
 void Submitting::refuse() {

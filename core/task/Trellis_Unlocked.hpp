@@ -13,12 +13,13 @@
 /// Tags, states of accesses and exceptions are shared, and the last reference to one may go while a
 /// table is being tidied up under a lock. Their destructors are user code, which may submit a task,
 /// or be slow. So the destruction of an object made by `make_shared_unlocked` is deferred if it
-/// loses its last reference on a thread that holds a `DeferringLock`. It is destroyed when that thread
-/// gives up the last such lock.
+/// loses its last reference on a thread that holds a `DeferringLock`. It is destroyed when that
+/// thread gives up the last such lock.
 ///
-/// INVARIANT. All of this state belongs to one thread, so it needs no memory order. `t_deferring_locks`
-/// counts the deferring locks that the thread holds. The thread's list of deferred destructions is
-/// empty when the count is 0, except while `destroy_deferred_objects` works on it.
+/// INVARIANT. All of this state belongs to one thread, so it needs no memory order.
+/// `t_deferring_locks` counts the deferring locks that the thread holds. The thread's list of
+/// deferred destructions is empty when the count is 0, except while `destroy_deferred_objects`
+/// works on it.
 namespace trellis::Impl {
 
 inline constinit thread_local int t_deferring_locks = 0;
@@ -111,7 +112,8 @@ class SubmissionLock {
   [[nodiscard]] bool is_held_here() const { return Submitting::to(this); }
   [[nodiscard]] bool is_locked_here() const { return m_submitting.is_here(); }
 
-  /// Locks the same lock, for a thread that is in a `DeferDestructors` for longer than it holds this.
+  /// Locks the same lock, for a thread that is in a `DeferDestructors` for longer than it holds
+  /// this.
   class WhileDeferring {
    public:
     explicit WhileDeferring(SubmissionLock& lock) : m_lock(lock) {}

@@ -45,9 +45,9 @@ void pretend_cores(int cores);
 /// For the waker that would take as long as the wake-up.)
 class Places {
  public:
-  /// `request`: "none", "auto", "core", or a list of processors such as "0,2-5". Throws `Error` when
-  /// it is none of these, cannot be satisfied, or names processors that the process may not use.
-  /// `graph`: its name, for messages.
+  /// `request`: "none", "auto", "core", or a list of processors such as "0,2-5". Throws `Error`
+  /// when it is none of these, cannot be satisfied, or names processors that the process may not
+  /// use. `graph`: its name, for messages.
   Places(std::string_view request, int threads_per_worker, std::string const& graph);
   Places(Places const&) = delete;
   Places& operator=(Places const&) = delete;

@@ -14,8 +14,8 @@
 
 namespace trellis::Impl {
 
-/// A host space for tasks with `threads(n)`: its instances have n threads. So a WorkerSlot makes one
-/// instance for each n, once, and keeps it beside the others. Such a task takes the permits of
+/// A host space for tasks with `threads(n)`: its instances have n threads. So a WorkerSlot makes
+/// one instance for each n, once, and keeps it beside the others. Such a task takes the permits of
 /// several workers while its body runs, see Gathering.
 class WideSpace final : public SpaceAdapter {
  public:

@@ -477,11 +477,13 @@ void Workers::sleep_until(Until const& until, WorkerSlot& sleeper) {
   std::unique_lock lock(m_mutex);
   sleeper.waits_for = &condition;
   m_blocked.push_back(&sleeper);
+  std::size_t const noted = m_notes_sleeps && sleeper.number >= 0 ? note_sleep(sleeper) : 0;
   if (until.rather_than_sleep == nullptr)
     sleeper.wakeup.wait(lock, continues);
   else
     while (!sleeper.wakeup.wait_for(lock, longest_nap, continues)) {
     }
+  if (noted != 0) m_sleeps[noted - 1].end_ns = since_start();
   std::erase(m_blocked, &sleeper);
   m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   sleeper.waits_for = nullptr;

@@ -139,9 +139,9 @@ class TaskSource {
 
 /// The threads of one graph, and which of them sleep.
 ///
-/// A worker slot belongs to the main thread, a worker, or a guest: another thread of the user's while it
-/// waits. There are enough slots for all workers, including those that replace blocked ones. A
-/// guest that finds no slot runs no tasks, and sleeps until what it waits for has come.
+/// A worker slot belongs to the main thread, a worker, or a guest: another thread of the user's
+/// while it waits. There are enough slots for all workers, including those that replace blocked
+/// ones. A guest that finds no slot runs no tasks, and sleeps until what it waits for has come.
 ///
 /// At most `permits` threads run tasks or look for some. A thread in `wait()` is one of them: it
 /// takes the place of a worker, which goes to sleep after its current task. A thread that waits

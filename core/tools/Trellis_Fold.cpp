@@ -152,10 +152,6 @@ void add_edges(Fold& fold, TraceLook const& look) {
   for (auto const& [ends, edge] : edges) fold.edges.push_back(edge);
 }
 
-/// A graph with so many nodes is drawn by no picture, and finding its implied edges takes memory in
-/// the square of them.
-constexpr std::size_t most_with_implied = 2000;
-
 }  // namespace
 
 Fold fold(TraceLook const& look, FoldBy by, std::uint64_t steps) {
@@ -164,12 +160,13 @@ Fold fold(TraceLook const& look, FoldBy by, std::uint64_t steps) {
   result.steps = steps;
   add_nodes(result, look);
   add_edges(result, look);
-  if (result.nodes.size() > most_with_implied) return result;
+  if (result.nodes.size() > most_nodes) return result;  // no picture shows it
   std::vector<Arrow> arrows;
   for (Fold::Edge const& edge : result.edges)
     arrows.push_back({edge.from, edge.to, kind_of(edge.reason, edge.released)});
   std::vector<bool> const is_implied = implied(result.nodes.size(), arrows);
-  for (std::size_t e = 0; e != arrows.size(); ++e) result.edges[e].is_implied = is_implied[e];
+  for (std::size_t e = 0; e != arrows.size(); ++e)
+    result.edges[e].is_implied = is_implied[e] && !result.edges[e].is_critical;
   return result;
 }
 
@@ -184,6 +181,7 @@ std::vector<Fold> pictured_folds(TraceLook const& look) {
     return is_smaller;
   };
   bool is_done = add(fold(look, FoldBy::step)) || !folds.empty();
+  is_done = is_done || !other_families(look.trace.graph.nodes()).empty();  // then none fits
   for (std::uint64_t power = 1; !is_done && power < tasks; power *= 10)
     for (std::uint64_t const factor : {2u, 5u, 10u})
       if (!is_done) is_done = add(fold(look, FoldBy::step, factor * power));

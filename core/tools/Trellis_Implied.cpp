@@ -2,6 +2,7 @@
 #include <tools/Trellis_Implied.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace trellis::Impl {
@@ -49,13 +50,17 @@ std::vector<std::size_t> circles(std::size_t size, std::vector<Arrow> const& arr
 }
 
 std::vector<bool> implied(std::size_t size, std::vector<Arrow> const& arrows) {
-  std::vector<std::size_t> const circle = circles(size, arrows);
+  std::vector<std::size_t> const on_circle = circles(size, arrows);
   std::vector<bool> is_implied(arrows.size(), false);
   // What paths of dependencies reach, and then what paths of all arrows but the released reach.
   for (Arrow::Kind const strongest : {Arrow::Kind::dependency, Arrow::Kind::scheduling}) {
+    std::vector<Arrow> counted;  // a circle that other arrows close is none here
+    std::copy_if(arrows.begin(), arrows.end(), std::back_inserter(counted),
+                 [&](Arrow const& arrow) { return arrow.kind <= strongest; });
+    std::vector<std::size_t> const circle = circles(size, counted);
     std::vector<std::vector<std::size_t>> out(size);
-    for (Arrow const& arrow : arrows)
-      if (arrow.kind <= strongest && circle[arrow.from] != circle[arrow.to])
+    for (Arrow const& arrow : counted)
+      if (circle[arrow.from] != circle[arrow.to])
         out[circle[arrow.from]].push_back(circle[arrow.to]);
     std::vector<std::vector<bool>> reached(size, std::vector<bool>(size, false));
     for (std::size_t from = 0; from != size; ++from)  // arrows lead to smaller numbers
@@ -70,7 +75,7 @@ std::vector<bool> implied(std::size_t size, std::vector<Arrow> const& arrows) {
       std::size_t const from = circle[arrow.from], to = circle[arrow.to];
       bool const is_meant =
           (arrow.kind == Arrow::Kind::dependency) == (strongest == Arrow::Kind::dependency);
-      if (!is_meant || from == to) continue;
+      if (!is_meant || on_circle[arrow.from] == on_circle[arrow.to]) continue;
       is_implied[a] = std::any_of(out[from].begin(), out[from].end(), [&](std::size_t between) {
         return between != to && reached[between][to];
       });

@@ -25,9 +25,10 @@ struct Arrow {
 /// arrow leads to an equal or a smaller number.
 [[nodiscard]] std::vector<std::size_t> circles(std::size_t size, std::vector<Arrow> const& arrows);
 
-/// Finds the arrows that the others imply: without them the same nodes are reached, and no further
-/// one can be left out. No arrow of a circle is implied. Requires that no two arrows join the same
-/// nodes. Takes memory in the square of `size`.
+/// Finds the arrows that the others imply. Without them the same nodes are reached. Where there is
+/// no circle, no further one can be left out. Two arrows between the same two circles both stay,
+/// and so do the arrows of a circle. Requires that no two arrows join the same nodes. Takes memory
+/// in the square of `size`.
 [[nodiscard]] std::vector<bool> implied(std::size_t size, std::vector<Arrow> const& arrows);
 
 }  // namespace trellis::Impl

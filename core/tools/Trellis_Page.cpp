@@ -304,6 +304,9 @@ class Data {
     using E = EdgeRecord const*;
     list("from", edges, [&](E edge) { return std::to_string(index_of(edge->from)); });
     list("to", edges, [&](E edge) { return std::to_string(index_of(edge->to)); });
+    list("counts", edges, [&](E edge) {
+      return std::string(is_dependency(edge->reason) && !edge->released ? "1" : "0");
+    });
     list("reason", edges, [&](E edge) {
       std::string const text = std::string(to_string(edge->reason));
       return std::to_string(m_texts(text + (edge->released ? ", released" : "")));
@@ -360,7 +363,7 @@ std::string analysis_of(TraceLook const& look) {
   if (look.trace.graph.nodes().empty()) return "no tasks recorded\n";
   std::ostringstream text;
   try {
-    write_analysis(text, look.trace.graph);
+    write_analysis(text, look.trace);
   } catch (Error const& error) {
     return std::string(error.what()) + '\n';
   }
@@ -382,7 +385,8 @@ std::string xml(std::string_view text) {
 void put_head(std::ostream& out, std::string_view title) {
   put(out, {"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>",
             xml(title), "</title>\n<meta name=\"viewport\" content=\"width=device-width, ",
-            "initial-scale=1\">\n<style>\n", Impl::page_style, "</style>\n</head>\n"});
+            "initial-scale=1\">\n<meta name=\"generator\" content=\"Trellis\">\n<style>\n",
+            Impl::page_style, "</style>\n</head>\n"});
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ struct PageOptions {
 /// Writes the page as one file that needs no other one.
 void write_page(std::ostream& out, TraceLook const& look, PageOptions const& options);
 
-/// Writes a page that leads to those of several graphs. A row has the graph's folder, its title, its
-/// summary, and when it was written.
+/// Writes a page that leads to those of several graphs. A row has the graph's folder, its title,
+/// its summary, and when it was written.
 void write_list_page(std::ostream& out, std::vector<std::vector<std::string>> const& rows);
 
 /// The times of the tasks whose labels differ only in numbers.

@@ -152,13 +152,16 @@ function tasksList(title, items) {  // of [task, remark]
     shown.push(el('p', {className: 'soft', textContent: 'and ' + (items.length - most) + ' more'}));
   return [el('h3', {textContent: title + ': ' + items.length}), ...shown];
 }
-// Which of these neighbours of a task are reached from others of them. A long search is given up.
+// Which of these neighbours of a task are reached from others of them, by dependencies that no
+// demotion has released. A long search is given up.
 function impliedOf(near, edgesOf, ends) {
-  const least = Math.min(...near), most = Math.max(...near), found = new Set();
+  const least = near.reduce((a, b) => Math.min(a, b), Infinity);
+  const most = near.reduce((a, b) => Math.max(a, b), -1), found = new Set();
   const wanted = new Set(near), seen = new Set(), open = [...near];
   for (let steps = 0; open.length && steps < 300000;) {
     for (const e of edgesOf(open.pop())) {
       ++steps;
+      if (!D.counts[e]) continue;
       const next = ends[e];
       if (wanted.has(next)) found.add(next);
       if (seen.has(next) || wanted.has(next) || next < least || next > most) continue;

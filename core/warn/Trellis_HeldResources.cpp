@@ -53,18 +53,18 @@ class BodyCopy {
 /// reference and then an address in the allocation. A reference alone may be what an old View has
 /// left where the body has padding: a move may copy padding, too.
 long references_in(void const* body, std::size_t size, ResourceHold const& hold) {
-  constexpr std::size_t width = sizeof(std::uintptr_t);
+  constexpr std::size_t word_size = sizeof(std::uintptr_t);
   auto const record = reinterpret_cast<std::uintptr_t>(hold.record());
   auto const [begin, end] = hold.addresses();
   auto const word_at = [&](std::size_t at) {
     std::uintptr_t word = 0;
-    std::memcpy(&word, static_cast<std::byte const*>(body) + at, width);
+    std::memcpy(&word, static_cast<std::byte const*>(body) + at, word_size);
     return word;
   };
   long count = 0;
-  for (std::size_t at = 0; at + 2 * width <= size; at += width) {
+  for (std::size_t at = 0; at + 2 * word_size <= size; at += word_size) {
     if (word_at(at) != record) continue;
-    std::uintptr_t const address = word_at(at + width);
+    std::uintptr_t const address = word_at(at + word_size);
     if (begin <= address && address <= end) ++count;
   }
   return count;

@@ -248,7 +248,7 @@ struct Field {
 }  // namespace Written
 template <class V>
   requires(Kokkos::is_view_v<V> && std::is_same_v<typename V::memory_space, Kokkos::AnonymousSpace>)
-struct ReportedAs<V> {
+struct ShownAs<V> {
   using Field = Written::Field<typename V::non_const_data_type, typename V::array_layout>;
   using type =
       std::conditional_t<std::is_const_v<typename V::value_type>, typename Field::read_view,

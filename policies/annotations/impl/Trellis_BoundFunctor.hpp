@@ -218,13 +218,13 @@ struct TupleToList<std::tuple<T...>> {
 /// Gives the type by which a message names an argument: its own, or the one that a user writes for
 /// it.
 template <class T>
-struct ReportedAs : std::type_identity<T> {};
+struct ShownAs : std::type_identity<T> {};
 template <class T>
-struct ReportedAs<T&> : std::type_identity<typename ReportedAs<T>::type&> {};
+struct ShownAs<T&> : std::type_identity<typename ShownAs<T>::type&> {};
 template <class T>
-struct ReportedAs<T const> : std::type_identity<typename ReportedAs<T>::type const> {};
+struct ShownAs<T const> : std::type_identity<typename ShownAs<T>::type const> {};
 template <class V>
-struct ReportedAs<view_list<V>> : std::type_identity<view_list<typename ReportedAs<V>::type>> {};
+struct ShownAs<view_list<V>> : std::type_identity<view_list<typename ShownAs<V>::type>> {};
 
 template <class List>
 struct SignatureOf;
@@ -234,7 +234,7 @@ struct SignatureOf<TypeList<A...>> {
   using Plain = std::conditional_t<std::is_lvalue_reference_v<T> &&
                                        std::is_const_v<std::remove_reference_t<T>>,
                                    std::remove_cvref_t<T>, T>;
-  using type = void(typename ReportedAs<Plain<A>>::type...);
+  using type = void(typename ShownAs<Plain<A>>::type...);
 };
 
 /// Says how Kokkos may call a functor: with `tag, indices..., values...`, or with the annotated

@@ -188,7 +188,9 @@ std::vector<Mutant> mutants(Changes const& changes) {
   std::map<Site, std::vector<Model const*>> reached;
   for (Model const* model : models()) {
     for (Site const& site : seen_by(*model).sites)
-      if (site.file.find("core/") != std::string::npos) reached[site].push_back(model);
+      if (site.file.find("/core/") != std::string::npos &&
+          site.file.find("unit_tests/") == std::string::npos)
+        reached[site].push_back(model);
   }
   std::vector<Mutant> mutants;
   for (auto const& [site, by] : reached)

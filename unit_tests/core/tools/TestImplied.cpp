@@ -84,6 +84,12 @@ TEST(Implied, ADependencyIsByDependenciesOnly) {
   EXPECT_THAT(implied(3, {{0, 1}, {1, 2, Kind::released}, {0, 2}}), testing::Each(false));
 }
 
+TEST(Implied, ACircleOfOtherArrowsIsNoneOfDependencies) {
+  // Only a released arrow leads from 1 to 2.
+  EXPECT_EQ(implied(4, {{0, 1}, {1, 2, Kind::released}, {2, 1}, {2, 3}, {0, 3}}),
+            std::vector<bool>(5, false));
+}
+
 TEST(Implied, LeaveWhatIsReachedAndNothingThatFollows) {
   std::mt19937 random(47);
   for (int round = 0; round != 400; ++round) {

@@ -174,8 +174,19 @@ TEST_F(TraceFolder, ThatCannotBeMadeIsToldAndTheTraceGoesElsewhere) {
     setenv("TMPDIR", before.c_str(), 1);
   EXPECT_THAT(said, HasSubstr("cannot make the folder \""));
   EXPECT_THAT(said, HasSubstr("(TRELLIS_TRACE): Not a directory"));
-  EXPECT_THAT(said, HasSubstr("It goes to " + (temporary / "trellis-trace").string()));
-  EXPECT_THAT(text_of(temporary / "trellis-trace" / "pump-1" / "index.html"), HasSubstr("</html>"));
+  fs::path const instead = temporary / ("trellis-trace-" + std::to_string(getuid()));
+  EXPECT_THAT(said, HasSubstr("It goes to " + instead.string()));
+  EXPECT_THAT(text_of(instead / "pump-1" / "index.html"), HasSubstr("</html>"));
+}
+
+TEST_F(TraceFolder, LeavesAPageOfTheProgramsOwn) {
+  fs::create_directories(folder);
+  std::ofstream(folder / "index.html") << "<html>mine</html>";
+  setenv("TRELLIS_TRACE", folder.c_str(), 1);
+  std::string const said = run("pump");
+  EXPECT_EQ(text_of(folder / "index.html"), "<html>mine</html>");
+  EXPECT_THAT(text_of(folder / "trellis.html"), HasSubstr("pump-1/trace.json"));
+  EXPECT_THAT(said, HasSubstr("open " + (folder / "trellis.html").string()));
 }
 
 TEST_F(TraceFolder, IsNoFlag) {
