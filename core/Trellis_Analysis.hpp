@@ -82,9 +82,9 @@ struct TaskRank {
 /// tables for a terminal. Labels that differ only in numbers count as one: "tile 1,2" is "tile
 /// *,*".
 void write_analysis(std::ostream& out, Graph const& graph);
-/// Prints the same for the graph of a trace, and what each thread did from its first task or sleep
-/// until the end of the last task: how long it ran tasks, how long it slept, and the rest, in which
-/// it looked for tasks. The rest of a thread that submits is also what the program did there.
+/// Prints the same for the graph of a trace, and how long each thread ran tasks and slept, from its
+/// first task or sleep until the end of the last task. In the rest it looked for tasks. The rest of
+/// a thread that submits is also what the program did there.
 void write_analysis(std::ostream& out, Trace const& trace);
 
 }  // namespace trellis

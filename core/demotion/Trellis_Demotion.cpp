@@ -34,7 +34,7 @@
 /// triggered, so no task that the walk looks at can start: each has an unfinished predecessor, and
 /// adding 1 to its count is safe. (The walk may pass through tasks of other scopes, to which other
 /// threads submit meanwhile. A new edge there leads to a new task, and from there to no task of
-/// this scope: the next task of this scope finds T in the table.)
+/// this scope. For the next task of this scope finds T in the table.)
 ///
 /// Meanwhile parts of other tasks may become successors of T itself by `after(...)`. They are added
 /// at the end of its list, under its own lock alone. Such an edge stays, and by then all data of

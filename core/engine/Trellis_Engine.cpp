@@ -129,6 +129,19 @@ std::vector<std::string> Engine::rows() const {
   return rows;
 }
 
+/// Edges come before nodes: a task that another thread submits meanwhile must not have an edge
+/// without a node.
+Trace Engine::trace() {
+  Recorder const& record = m_events.require_recorder();
+  std::vector<EdgeRecord> edges = record.edges(false);
+  return {{record.nodes(), std::move(edges)},
+          rows(),
+          *m_options.workers,
+          threads(),
+          record.start(),
+          m_workers.sleeps()};
+}
+
 // --- the verbs of the kernel ---------------------------------------------------------------------
 
 TaskHandle Kernel::resolve_special(TaskHandle const& handle) {

@@ -84,7 +84,8 @@ class Engine final : public Kernel, private TaskSource {
     return static_cast<std::size_t>(m_workers.max_slots());
   }
 
-  [[nodiscard]] std::vector<ThreadSleep> sleeps() { return m_workers.sleeps(); }
+  /// Returns what has been recorded so far. Requires that the graph records.
+  [[nodiscard]] Trace trace();
 
   // --- The features, see Kernel.
   [[nodiscard]] Submission& submission() { return m_submission; }

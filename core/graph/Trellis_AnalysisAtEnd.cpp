@@ -56,16 +56,7 @@ void check_analysis_at_end(std::string const& graph) {
 }
 
 Trace trace_at_end(Engine& engine) {
-  Trace trace;
-  Recorder const* const recorder = engine.events().recorder();
-  if (recorder == nullptr) return trace;
-  trace.graph = SchedulingGraph(recorder->nodes(), recorder->edges(false));
-  trace.rows = engine.rows();
-  trace.workers = *engine.options().workers;
-  trace.threads = engine.threads();
-  trace.sleeps = engine.sleeps();
-  trace.origin = recorder->start();
-  return trace;
+  return engine.events().recorder() != nullptr ? engine.trace() : Trace();
 }
 
 std::string analysis_at_end(Engine& engine, Trace const& trace) {

@@ -249,12 +249,8 @@ SchedulingGraph TaskGraph::scheduling_graph() const {
 }
 
 Trace TaskGraph::trace() const {
-  return {scheduling_graph(),
-          engine().rows(),
-          workers(),
-          engine().threads(),
-          engine().events().require_recorder().start(),
-          engine().sleeps()};
+  record_to_look_at(engine().events(), m_options.name);
+  return engine().trace();
 }
 
 }  // namespace trellis

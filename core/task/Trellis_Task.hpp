@@ -147,8 +147,8 @@ struct alignas(64) Task {
   /// `inner` is not null. Set with release order after that, so that the thread that runs the body
   /// may look without the lock.
   std::atomic<bool> is_split{false};
-  /// Else there are no tags and no `after` of this task's. It does not change once the task is
-  /// admitted: a policy may ask for tags while a thread demotes the task, which may give it states.
+  /// If false, the task has neither tags nor `after`. It does not change once the task is admitted:
+  /// a policy may ask for tags while a thread demotes the task, which may give it states.
   bool has_tags_or_after = false;
   bool has_objects = false;  ///< `extras` may hold objects of the user's: states, tags
 

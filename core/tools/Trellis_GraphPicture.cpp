@@ -94,7 +94,7 @@ class Picture {
     return m_rank[edge.from] < m_rank[edge.to];
   }
 
-  /// Those that the layers follow.
+  /// Returns the edges that the layers follow.
   std::vector<Layers::Edge> drawn_edges() {
     std::vector<Layers::Edge> edges;
     for (Fold::Edge const& edge : m_fold.edges) {

@@ -125,7 +125,7 @@ class Data {
     });
   }
 
-  /// Of too many tasks, the critical path, those that failed, and the longest ones are shown.
+  /// If there are too many tasks, it chooses the critical path, those that failed, and the longest.
   void choose_tasks() {
     for (std::size_t p = 0; p != nodes().size(); ++p) m_shown.push_back(p);
     if (m_shown.size() > m_options.most_tasks) {
