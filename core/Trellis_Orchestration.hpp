@@ -47,7 +47,7 @@ class TaskKind {
 };
 
 /// How a section runs.
-enum class SectionPolicy {
+enum class ForkJoinPolicy {
   serial,             ///< part after part, on the thread that waits: for small sections
   parallel,           ///< then tasks held back are looked at, to be released or fused
   parallel_keep_held  ///< without that look
@@ -56,9 +56,9 @@ enum class SectionPolicy {
 /// What to do with the tasks of one kind that are held back.
 struct FuseInstruction {
   /// When tasks are looked at. `at_spawn`: by the thread that makes a task ready. `when_idle`: by a
-  /// thread that has nothing else to do. `section_end`: also by that one, but not before the
+  /// thread that has nothing else to do. `fork_join_end`: also by that one, but not before the
   /// section is over (as long as other work goes on).
-  enum class When { at_spawn, when_idle, section_end };
+  enum class When { at_spawn, when_idle, fork_join_end };
   static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
   static constexpr int home = -1;
 
@@ -101,12 +101,12 @@ class Orchestration {
 
   /// Called when a section begins and when it ends: always in pairs, on one object, with `section`
   /// between. `depth`: in how many other sections it is.
-  virtual void section_starts(int /*depth*/) {}
-  virtual void section_ends(int /*depth*/) {}
+  virtual void fork_join_starts(int /*depth*/) {}
+  virtual void fork_join_ends(int /*depth*/) {}
   /// Decides how the section runs. `parts`: how many it has; `kind`: the kind of all of them, if
   /// they share one.
-  [[nodiscard]] virtual SectionPolicy section(int depth, std::size_t /*parts*/, TaskKind /*kind*/) {
-    return depth == 0 ? SectionPolicy::parallel : SectionPolicy::serial;
+  [[nodiscard]] virtual ForkJoinPolicy section(int depth, std::size_t /*parts*/, TaskKind /*kind*/) {
+    return depth == 0 ? ForkJoinPolicy::parallel : ForkJoinPolicy::serial;
   }
   /// How many tasks of this kind may be held back; one more is released at once. With `TaskKind()`:
   /// how many of all kinds may be held back when a section has ended.

@@ -26,7 +26,7 @@ struct GraphStatistics {
   std::int64_t sections = 0;  ///< fork-join sections that are under way
   /// Tasks in flight that these sections have forked: how many may run at the same time between a
   /// fork and its join. Parts of these parts are not counted.
-  std::int64_t section_parts = 0;
+  std::int64_t fork_join_children = 0;
 
   [[nodiscard]] std::uint64_t in_flight() const { return pending + ready + running; }
 };

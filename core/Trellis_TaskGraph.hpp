@@ -119,7 +119,7 @@ class TaskGraph {
   /// a task of a pass fails, a later pass that may touch the same data is cancelled as a whole.
   template <class Body>
   IterateReport iterate(Label label, std::uint64_t passes, Body&& body) {
-    return run_passes(std::move(label), passes, [&](std::uint64_t pass) -> bool {
+    return run_iterations(std::move(label), passes, [&](std::uint64_t pass) -> bool {
       if constexpr (std::is_invocable_v<Body&, std::uint64_t>) {
         if constexpr (std::is_void_v<std::invoke_result_t<Body&, std::uint64_t>>)
           body(pass);
@@ -314,7 +314,7 @@ class TaskGraph {
   void add(Impl::TagRule&& rule);
   Progress add(std::shared_ptr<Impl::ProgressSource> source);
   Plan make_plan(Label&& label, Impl::FunctionRef<void()> body);
-  IterateReport run_passes(Label&& label, std::uint64_t passes,
+  IterateReport run_iterations(Label&& label, std::uint64_t passes,
                            Impl::FunctionRef<bool(std::uint64_t)> body);
 
   Impl::GraphControl* m_control;

@@ -21,7 +21,7 @@
 ///     trellis::TaskGraph graph(options);
 ///     trellis::ThreadFeedback feedback(8);           // threads in all
 ///     for (int pass = 0; pass < passes; ++pass) {
-///       submit_pass(graph);
+///       submit_iteration(graph);
 ///       graph.wait();
 ///       feedback.adapt(graph, structure, meter->take());
 ///     }
@@ -98,8 +98,8 @@ class ThreadFeedback {
 
   int const m_threads;
   ThreadFeedbackOptions m_options;
-  Graph m_pass;
-  /// By number of threads of a worker: what each task took, in the order of `m_pass.nodes()`.
+  Graph m_iteration;
+  /// By number of threads of a worker: what each task took, in the order of `m_iteration.nodes()`.
   std::map<int, std::vector<double>> m_measured;
 };
 

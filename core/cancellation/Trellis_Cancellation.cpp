@@ -38,7 +38,7 @@ void Cancellation::ask(TaskHandle const& asked) {
 /// The tasks that a task belongs to are live as long as it is.
 FailurePtr Cancellation::request_for(Task const& task) const {
   std::lock_guard const lock(m_mutex);
-  for (Task const* each = &task; each != nullptr; each = whole_of(*each))
+  for (Task const* each = &task; each != nullptr; each = enclosing(*each))
     if (auto const found = m_requests.find(each->id); found != m_requests.end())
       return found->second;
   return nullptr;

@@ -24,7 +24,7 @@ struct Task;
 /// treated as failed. Its body does not run, successors are cancelled, and futures and the log know
 /// of it. The failure cannot be given to it at once, as only the thread that has taken a ready task
 /// may look at it. So the request is kept here, and `reach` gives it to the task when it is about
-/// to run, or to be launched, and when its body has returned. Parts, and runs of a recorded task,
+/// to run, or to be launched, and when its body has returned. Children, and runs of a recorded task,
 /// get the request of the task that they belong to, so parts that have not started never do.
 ///
 /// INVARIANT (a request is for a live task). A request is added under the task's lock while

@@ -3,7 +3,7 @@
 #include <cancellation/Trellis_Cancellation.hpp>
 #include <completion/Trellis_Completions.hpp>
 #include <demotion/Trellis_Demotion.hpp>
-#include <children/Trellis_Parts.hpp>
+#include <children/Trellis_Children.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <scope/Trellis_Scope.hpp>
@@ -21,13 +21,13 @@ void Completions::open(TaskHandle const& self) {
   Frame const* const frame = Frame::of(m_kernel);
   m_open.fetch_add(1, std::memory_order_relaxed);
   try {
-    PartsHold const lock(*self.task, m_kernel.lock());
-    Scope& scope = m_parts.open_scope(Kernel::require_live(self, "is to be complete later"),
-                                      m_parts.slot_for_parts(frame));
+    ChildrenHold const lock(*self.task, m_kernel.lock());
+    Scope& scope = m_children.open_scope(Kernel::require_live(self, "is to be complete later"),
+                                      m_children.slot_for_children(frame));
     if (scope.shrinks) Demotions::refuse_completions();
     scope.has_completions = true;
     scope.open_completions.fetch_add(1, std::memory_order_relaxed);
-    scope.open.add(Parts::runs_body(frame, scope));
+    scope.open.add(Children::runs_body(frame, scope));
   } catch (...) {
     m_open.fetch_sub(1, std::memory_order_seq_cst);
     throw;
@@ -57,7 +57,7 @@ void Completions::say(TaskHandle const& handle, What what, std::exception_ptr co
   Scope& scope = *task.inner;
   if (what != What::done) fail(task, what, cause);
   scope.open_completions.fetch_sub(1, std::memory_order_relaxed);
-  bool const is_last = scope.open.part_over(Parts::runs_body(Frame::top, scope));
+  bool const is_last = scope.open.child_over(Children::runs_body(Frame::top, scope));
   if (is_last) m_said.push(task);
   m_open.fetch_sub(1, std::memory_order_seq_cst);
   if (is_last) m_kernel.workers().wake_to_complete();
@@ -66,8 +66,8 @@ void Completions::say(TaskHandle const& handle, What what, std::exception_ptr co
 Task* Completions::complete_said(WorkerSlot& slot) {
   Task* const task = m_said.pop();
   if (task == nullptr) return nullptr;
-  if (m_cancellation.reach(*task)) task->inner->owner_state = TaskState::cancelled;
-  return m_parts.whole_over(*task, slot);
+  if (m_cancellation.reach(*task)) task->inner->parent_state = TaskState::cancelled;
+  return m_children.parent_over(*task, slot);
 }
 
 }  // namespace trellis::Impl

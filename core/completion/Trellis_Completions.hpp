@@ -13,12 +13,12 @@ namespace trellis::Impl {
 
 class Cancellation;
 class Kernel;
-class Parts;
+class Children;
 struct WorkerSlot;
 
 /// Handles tasks that are over later than their bodies, see Completion.
 ///
-/// An open Completion counts as a part of its task, though it is no task, see OpenParts. So all
+/// An open Completion counts as a part of its task, though it is no task, see OpenChildren. So all
 /// rules for tasks with parts hold for these tasks: in plans and passes, as parts themselves, when
 /// they are waited for, and when they fail or are cancelled.
 ///
@@ -36,8 +36,8 @@ struct WorkerSlot;
 /// the engine by an EnginePin.
 class Completions {
  public:
-  Completions(Kernel& kernel, Cancellation& cancellation, Parts& parts)
-      : m_kernel(kernel), m_cancellation(cancellation), m_parts(parts) {}
+  Completions(Kernel& kernel, Cancellation& cancellation, Children& parts)
+      : m_kernel(kernel), m_cancellation(cancellation), m_children(parts) {}
   Completions(Completions const&) = delete;
   Completions& operator=(Completions const&) = delete;
 
@@ -59,7 +59,7 @@ class Completions {
 
   Kernel& m_kernel;
   Cancellation& m_cancellation;
-  Parts& m_parts;
+  Children& m_children;
   TaskQueue m_said;
   std::atomic<int> m_open{0};  ///< goes down after `m_said` has got the task
 };

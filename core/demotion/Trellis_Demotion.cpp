@@ -98,7 +98,7 @@ void Demotions::release(TaskHandle const& self, std::span<AccessRequest const> w
   (void)demote_to(self, By::itself,
                   [&](Task& task, Demotion& demotion) { plan_release(task, demotion, what); });
 }
-void Demotions::shrink_to_parts(TaskHandle const& self) {
+void Demotions::shrink_to_children(TaskHandle const& self) {
   (void)demote_to(self, By::itself,
                   [&](Task& task, Demotion& demotion) { plan_shrinking(task, demotion); });
 }
@@ -173,7 +173,7 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
                             Vector<Task*>& granted) {
   Task& task = *handle.task;
   // No task of its scope, and no part of it, is submitted meanwhile.
-  PartsHold const parts(task, m_submission, PartsHold::nested);
+  ChildrenHold const parts(task, m_submission, ChildrenHold::nested);
   ScopeHold const scope(guard, m_submission);
   std::unique_lock<SpinLock> stays_live(task.lock, std::defer_lock);
   bool const runs_here = by == By::itself && !is_pending &&

@@ -48,10 +48,10 @@ class Demotions {
   // Called by the body of the task, or by the code that refines it.
   void demote(TaskHandle const& self, std::span<AccessRequest const> to);
   void release(TaskHandle const& self, std::span<AccessRequest const> what);
-  /// Throws for shrink_to_parts() in a task with a Completion.
+  /// Throws for shrink_to_children() in a task with a Completion.
   [[noreturn]] static void refuse_completions();
   /// From here on the task has only the accesses that its unfinished parts need.
-  void shrink_to_parts(TaskHandle const& self);
+  void shrink_to_children(TaskHandle const& self);
 
   // Called by any thread. False, with nothing changed, when it is too late.
   bool demote_other(TaskHandle const& task, std::span<AccessRequest const> to);
@@ -59,9 +59,9 @@ class Demotions {
 
   // For a scope whose owner has shrunk to its parts.
   /// Called under the lock of the scope, before the part is published.
-  static void count_part(Scope& scope, Task const& part);
+  static void count_child(Scope& scope, Task const& part);
   /// Called when the part is complete, before it is counted out.
-  void part_over(Scope& scope, TaskId part, WorkerSlot& slot);
+  void child_over(Scope& scope, TaskId part, WorkerSlot& slot);
 
  private:
   enum class By { itself, others };

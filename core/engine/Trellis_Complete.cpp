@@ -29,8 +29,8 @@ void Engine::tell_failure(Task& task, TaskState state, FailurePtr const& failure
     text = text_of(task, m_lock);
   } catch (std::bad_alloc const&) {  // then the log lacks its name
   }
-  bool const is_of_part = state == TaskState::failed && failure->origin != task.id;
-  FailurePtr const own = is_of_part ? of_part(failure) : failure;
+  bool const is_of_child = state == TaskState::failed && failure->origin != task.id;
+  FailurePtr const own = is_of_child ? of_child(failure) : failure;
   m_failures.note(task.id, text, own);
   if (TaskId const provisional = Provisional::before(task); provisional != 0)
     m_failures.note_for_futures(provisional, task.id, text, own);
@@ -113,22 +113,22 @@ Task* Engine::finish_task(Task& task, WorkerSlot& slot, TaskState state, int row
 
 /// Completes a part, and the task that it is a part of if nothing else of that is left. (This is a
 /// loop, as tasks nest deep.)
-Task* Engine::finish_part(Task& first, WorkerSlot& slot, TaskState state, int row) {
+Task* Engine::finish_child(Task& first, WorkerSlot& slot, TaskState state, int row) {
   Scope* scope = static_cast<Scope*>(first.scope);
   TaskId id = first.id;
   if (first.failure != nullptr) inherit(*scope->owner, first.failure);
   Task* next = finish_task(first, slot, state, row);
-  if (scope->shrinks) m_demotions.part_over(*scope, id, slot);
-  while (scope != nullptr && scope->open.part_over(Parts::runs_body(Frame::top, *scope))) {
+  if (scope->shrinks) m_demotions.child_over(*scope, id, slot);
+  while (scope != nullptr && scope->open.child_over(Children::runs_body(Frame::top, *scope))) {
     Task& whole = *scope->owner;
-    state = scope->owner_state == TaskState::done ? state_of_whole(whole) : scope->owner_state;
-    row = scope->owner_row;
-    scope = whole.scope_kind == ScopeKind::parts ? static_cast<Scope*>(whole.scope) : nullptr;
+    state = scope->parent_state == TaskState::done ? state_of_parent(whole) : scope->parent_state;
+    row = scope->parent_row;
+    scope = whole.scope_kind == ScopeKind::children ? static_cast<Scope*>(whole.scope) : nullptr;
     id = whole.id;
     Holding const holding(slot, next);
     if (scope != nullptr && whole.failure != nullptr) inherit(*scope->owner, whole.failure);
     Task* const another = finish_one(whole, slot, state, row);
-    if (scope != nullptr && scope->shrinks) m_demotions.part_over(*scope, id, slot);
+    if (scope != nullptr && scope->shrinks) m_demotions.child_over(*scope, id, slot);
     if (next == nullptr)
       next = another;
     else if (another != nullptr)

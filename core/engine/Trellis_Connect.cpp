@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <launch/Trellis_DeviceTasks.hpp>
-#include <children/Trellis_Parts.hpp>
+#include <children/Trellis_Children.hpp>
 #include <scope/Trellis_Ordering.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <task/Trellis_Provisional.hpp>
@@ -31,16 +31,16 @@ inline void take_entry(FoundEntries& found, std::size_t k, AccessRequest const& 
 
 /// Finds the entries for a part, with its additional checks, or with prefetches where look-ups miss
 /// the caches.
-[[gnu::noinline]] void find_parts_or_far(TaskSpec const& spec, Scope& scope, TaskId last,
+[[gnu::noinline]] void find_children_or_far(TaskSpec const& spec, Scope& scope, TaskId last,
                                          FoundEntries& found) {
   AccessTable& table = scope.table;
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
-  bool const is_part = spec.parent.task != nullptr;
+  bool const is_child = spec.parent.task != nullptr;
   bool const is_far = table.misses_caches();
   Few<std::uint64_t> hashes(count);
   for (std::size_t k = 0; k < count; ++k) {
-    bool const may_be_expected = is_far && !is_part && requests[k].counts();
+    bool const may_be_expected = is_far && !is_child && requests[k].counts();
     found.of[k] = may_be_expected ? table.expected(k, requests[k].area, last) : nullptr;
     if (found.of[k] == nullptr) hashes[k] = requests[k].area.hash();
   }
@@ -50,8 +50,8 @@ inline void take_entry(FoundEntries& found, std::size_t k, AccessRequest const& 
     for (std::size_t k = 0; k < count; ++k)
       if (found.of[k] == nullptr) table.prefetch_entry(hashes[k]);
   }
-  for (std::size_t k = 0; is_part && k < count; ++k)
-    if (requests[k].counts()) Parts::check_within(scope, requests[k], hashes[k]);
+  for (std::size_t k = 0; is_child && k < count; ++k)
+    if (requests[k].counts()) Children::check_within(scope, requests[k], hashes[k]);
   for (std::size_t k = 0; k < count; ++k) {
     if (!requests[k].counts()) continue;
     AreaEntry* const known = found.of[k];
@@ -122,7 +122,7 @@ void Submission::find_entries(TaskSpec const& spec, Scope& scope, TaskId last,
       ++k;
     }
   } else {
-    find_parts_or_far(spec, scope, last, found);
+    find_children_or_far(spec, scope, last, found);
   }
   if (found.is_special)
     for (std::size_t k = 0; k < spec.accesses.size(); ++k)

@@ -23,7 +23,7 @@ namespace trellis::Impl {
 Engine::Engine(TaskGraphOptions const& options)
     : Kernel(options, m_workers),
       m_room_check(std::bit_floor(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64))),
-      m_submission(*this, m_device_tasks, m_main, m_policy_edges, m_parts, m_plans, m_passes,
+      m_submission(*this, m_device_tasks, m_main, m_policy_edges, m_children, m_plans, m_iterations,
                    m_destructors, m_waiters, m_waiting),
       m_exclusion(m_submission.rules(), recorder(), m_policy.get(), !m_serial),
       m_waiters(m_lock, m_slab, m_exclusion),
@@ -31,20 +31,20 @@ Engine::Engine(TaskGraphOptions const& options)
       m_orchestrator(options.orchestration),
       m_fusion(*this, m_orchestrator, m_cancellation),
       m_waiting(*this, m_waiters, m_exclusion, m_main, m_serial_turn, m_completions, m_destructors,
-                m_device_tasks, m_fusion, m_passes, m_plans, m_polling, m_sections),
+                m_device_tasks, m_fusion, m_iterations, m_plans, m_polling, m_fork_joins),
       m_demotions(*this, m_submission.root(), m_exclusion, m_policy_edges, m_waiters,
                   m_submission.rules()),
-      m_parts(*this, m_waiters),
+      m_children(*this, m_waiters),
       m_cancellation(*this),
-      m_completions(*this, m_cancellation, m_parts),
-      m_sections(*this, m_cancellation, m_fusion, m_orchestrator, m_parts),
+      m_completions(*this, m_cancellation, m_children),
+      m_fork_joins(*this, m_cancellation, m_fusion, m_orchestrator, m_children),
       m_destructors(*this, m_offered),
       m_device_tasks(*this, m_offered, m_cancellation, m_destructors, m_exclusion, m_fusion),
       m_polling(*this, m_device_tasks, m_completions, m_main),
-      m_plans(*this, m_submission, m_cancellation, m_destructors, m_graphs, m_passes,
+      m_plans(*this, m_submission, m_cancellation, m_destructors, m_graphs, m_iterations,
               m_device_tasks.streams()),
       m_graphs(*this, m_cancellation, m_destructors, m_plans, m_device_tasks.streams()),
-      m_passes(*this, m_submission, m_destructors, m_graphs, m_parts, m_policy_edges,
+      m_iterations(*this, m_submission, m_destructors, m_graphs, m_children, m_policy_edges,
                m_device_tasks.streams()),
       m_wide_spaces(m_options),
       m_places(*options.bind, *options.threads_per_worker, options.name),
@@ -145,7 +145,7 @@ Trace Engine::trace() {
 // --- the verbs of the kernel ---------------------------------------------------------------------
 
 TaskHandle Kernel::resolve_special(TaskHandle const& handle) {
-  return engine_of(*this).m_passes.resolve(handle);
+  return engine_of(*this).m_iterations.resolve(handle);
 }
 std::uint64_t Kernel::submitted() const {
   return engine_of(*this).submitted();
@@ -154,8 +154,8 @@ TaskHandle Kernel::submit(TaskSpec&& spec, Frame* frame) {
   return engine_of(*this).m_submission.submit(std::move(spec), frame);
 }
 
-void Kernel::close_parts(Task& task, WorkerSlot& slot) {
-  engine_of(*this).m_parts.close_scope(task, slot);
+void Kernel::close_children(Task& task, WorkerSlot& slot) {
+  engine_of(*this).m_children.close_scope(task, slot);
 }
 void Kernel::release_exclusive(Task& task, WorkerSlot& slot) {
   engine_of(*this).m_exclusion.release(task, slot.ready);
@@ -171,13 +171,13 @@ bool Kernel::stop_serving(WorkerSlot& slot) {
 }
 void Kernel::let_others_pass(Task& task) {
   Vector<Task*> granted;
-  for (Task* each = &task; each != nullptr; each = whole_of(*each)) {
+  for (Task* each = &task; each != nullptr; each = enclosing(*each)) {
     if (each->exclusive) engine_of(*this).m_exclusion.let_others_pass(*each, granted);
   }
   for (Task* other : granted) push(*other, nullptr);
 }
-void Kernel::owners_let_others_pass(Task const& part, Vector<Task*>& granted) {
-  for (Task* task = owner_of(part); task != nullptr && !m_serial; task = whole_of(*task))
+void Kernel::parents_let_others_pass(Task const& part, Vector<Task*>& granted) {
+  for (Task* task = parent_of(part); task != nullptr && !m_serial; task = enclosing(*task))
     if (task->exclusive) engine_of(*this).m_exclusion.let_others_pass(*task, granted);
 }
 
@@ -195,12 +195,12 @@ Task* Kernel::complete(Task& task, WorkerSlot& slot, TaskState state, int row) {
 void Kernel::wait_for(TaskHandle const& handle, Frame* frame) {
   engine_of(*this).m_waiting.wait_for(handle, frame);
 }
-void Kernel::wait_for_started_parts(TaskHandle const& self, TaskHandle const& running,
+void Kernel::wait_for_started_children(TaskHandle const& self, TaskHandle const& running,
                                     Frame* frame) {
-  engine_of(*this).m_waiting.wait_for_started_parts(self, running, frame);
+  engine_of(*this).m_waiting.wait_for_started_children(self, running, frame);
 }
-void Kernel::wait_for_section(TaskHandle const& section, SectionGate& gate) {
-  engine_of(*this).m_waiting.wait_for_section(section, gate);
+void Kernel::wait_for_fork_join(TaskHandle const& section, ForkJoinGate& gate) {
+  engine_of(*this).m_waiting.wait_for_fork_join(section, gate);
 }
 void Kernel::rethrow(TaskHandle const& handle) const {
   engine_of(*this).m_waiting.rethrow(handle);

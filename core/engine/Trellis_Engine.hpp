@@ -13,8 +13,8 @@
 #include <completion/Trellis_Completions.hpp>
 #include <demotion/Trellis_Demotion.hpp>
 #include <destruction/Trellis_Destructors.hpp>
-#include <children/Trellis_Parts.hpp>
-#include <forkjoin/Trellis_Sections.hpp>
+#include <children/Trellis_Children.hpp>
+#include <forkjoin/Trellis_ForkJoins.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <kernel/Trellis_Waiters.hpp>
 #include <engine/Trellis_Waiting.hpp>
@@ -23,7 +23,7 @@
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <recorded/Trellis_Passes.hpp>
+#include <recorded/Trellis_Iterations.hpp>
 #include <recorded/Trellis_Plans.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <task/Trellis_Failure.hpp>
@@ -91,14 +91,14 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] Submission& submission() { return m_submission; }
   [[nodiscard]] Waiting& waiting() { return m_waiting; }
   [[nodiscard]] Demotions& demotions() { return m_demotions; }
-  [[nodiscard]] Parts& parts() { return m_parts; }
+  [[nodiscard]] Children& parts() { return m_children; }
   [[nodiscard]] Cancellation& cancellation() { return m_cancellation; }
   [[nodiscard]] Polling& polling() { return m_polling; }
   [[nodiscard]] Plans& plans() { return m_plans; }
-  [[nodiscard]] Passes& passes() { return m_passes; }
+  [[nodiscard]] Iterations& passes() { return m_iterations; }
   [[nodiscard]] Orchestrator& orchestrator() { return m_orchestrator; }
   [[nodiscard]] FusionPool& fusion() { return m_fusion; }
-  [[nodiscard]] Sections& sections() { return m_sections; }
+  [[nodiscard]] ForkJoins& sections() { return m_fork_joins; }
   [[nodiscard]] WideSpaces& wide_spaces() { return m_wide_spaces; }
   [[nodiscard]] Completions& completions() { return m_completions; }
 
@@ -117,10 +117,10 @@ class Engine final : public Kernel, private TaskSource {
   }
   void run(Task* task, WorkerSlot& slot, Condition stop) override;
   /// Completes a task, or a run of a recorded one, see Trellis_Finish.hpp. With the last part of a
-  /// task that task is complete, too. (Parts that were launched as one graph end in
-  /// PlanGraphs::end_parts.)
+  /// task that task is complete, too. (Children that were launched as one graph end in
+  /// PlanGraphs::end_children.)
   Task* complete(Task& task, WorkerSlot& slot, TaskState state, int row) {
-    return task.scope_kind == ScopeKind::parts ? finish_part(task, slot, state, row)
+    return task.scope_kind == ScopeKind::children ? finish_child(task, slot, state, row)
                                                : finish_one(task, slot, state, row);
   }
   Task* hand_over_each(Vector<Task*>& ready, WorkerSlot& slot);
@@ -181,7 +181,7 @@ class Engine final : public Kernel, private TaskSource {
                               : finish_task(task, slot, state, row);
   }
   Task* finish_task(Task& task, WorkerSlot& slot, TaskState state, int row);
-  Task* finish_part(Task& first, WorkerSlot& slot, TaskState state, int row);
+  Task* finish_child(Task& first, WorkerSlot& slot, TaskState state, int row);
   [[gnu::cold]] void describe_failure(Failure& failure, Task const& task,
                                       std::string const& remark);
   [[gnu::cold]] void tell_failure(Task& task, TaskState state, FailurePtr const& failure);
@@ -211,10 +211,10 @@ class Engine final : public Kernel, private TaskSource {
   alignas(64) FusionPool m_fusion;
   Waiting m_waiting;
   Demotions m_demotions;
-  Parts m_parts;
+  Children m_children;
   Cancellation m_cancellation;
   Completions m_completions;
-  Sections m_sections;
+  ForkJoins m_fork_joins;
 
   LaunchQueue m_offered;
   Destructors m_destructors;
@@ -222,7 +222,7 @@ class Engine final : public Kernel, private TaskSource {
   Polling m_polling;
   Plans m_plans;
   PlanGraphs m_graphs;
-  Passes m_passes;
+  Iterations m_iterations;
   SerialTurn m_serial_turn;
   WideSpaces m_wide_spaces;
   Places m_places;

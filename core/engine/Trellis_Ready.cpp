@@ -38,7 +38,7 @@ void Kernel::push_own(Task& task) {
     engine.m_main.push(task);
     return m_workers.main_ready_added();
   }
-  (task.marks.is_section ? engine.m_awaited : engine.m_continuations).push(task);
+  (task.marks.is_fork_join ? engine.m_awaited : engine.m_continuations).push(task);
   m_workers.ready_added();
 }
 

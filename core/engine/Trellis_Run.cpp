@@ -45,14 +45,14 @@ bool Engine::may_not_exclude_serially(Task& task, WorkerSlot& slot) {
   task.state.store(TaskState::running, std::memory_order_relaxed);
   m_events.changed(task, TaskState::running, slot.number);
   if (refined) {
-    m_parts.start_parts(task, slot);
+    m_children.start_children(task, slot);
   } else {
     Frame const frame(*this, slot, task);
     try {
       task.ops->run(task.body,
                     task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr,
                     task.label);
-    } catch (PartFailed const&) {
+    } catch (ChildFailed const&) {
       state = TaskState::failed;  // the part has left its failure here
     } catch (...) {
       state = TaskState::failed;
@@ -109,9 +109,9 @@ Task* Engine::run_special(Task& task, WorkerSlot& slot) {
     // The failure may be its own: the function that refined it threw, or its launch on a thread
     // that runs no tasks, or the policy.
     if (task.failure->origin == task.id && !task.failure->is_asked) state = TaskState::failed;
-    if (task.is_split) m_parts.start_parts(task, slot);
+    if (task.is_split) m_children.start_children(task, slot);
   }
-  return task.is_split ? m_parts.body_over(task, slot, state)
+  return task.is_split ? m_children.body_over(task, slot, state)
                        : complete(task, slot, state, slot.number);
 }
 
@@ -121,7 +121,7 @@ Task* Engine::run_special(Task& task, WorkerSlot& slot) {
                         (task.keeps_body || slot.deferred.empty());
   if (!is_plain) return run_special(task, slot);
   TaskState const state = run_body(task, slot);
-  return task.is_split ? m_parts.body_over(task, slot, state)
+  return task.is_split ? m_children.body_over(task, slot, state)
                        : complete(task, slot, state, slot.number);
 }
 
@@ -143,7 +143,7 @@ std::shared_ptr<Failure> Kernel::current_failure(Task const& task, std::string c
   if (task.is_recorded()) {  // for other tasks the replay fails
     failure->place = task.node->round * task.node->plan->tasks.size() + task.node->index + 1;
     for (Task const* whole = &task; whole->is_recorded();) {
-      whole = whole_of(*whole);
+      whole = enclosing(*whole);
       failure->origin = whole->id;
     }
   }

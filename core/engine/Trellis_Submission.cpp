@@ -3,14 +3,14 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <launch/Trellis_DeviceTasks.hpp>
 #include <destruction/Trellis_Destructors.hpp>
-#include <children/Trellis_Parts.hpp>
+#include <children/Trellis_Children.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <engine/Trellis_Waiting.hpp>
 #include <policy/Trellis_PolicyEdges.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <task/Trellis_NumberClaim.hpp>
 #include <task/Trellis_Provisional.hpp>
-#include <recorded/Trellis_Passes.hpp>
+#include <recorded/Trellis_Iterations.hpp>
 #include <task/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Plans.hpp>
@@ -29,7 +29,7 @@
 namespace trellis::Impl {
 
 Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main,
-                       PolicyEdges& policy_edges, Parts& parts, Plans& plans, Passes& passes,
+                       PolicyEdges& policy_edges, Children& parts, Plans& plans, Iterations& passes,
                        Destructors& destructors, Waiters& waiters, Waiting& waiting)
     : m_kernel(kernel),
       m_submission(kernel.lock()),
@@ -41,9 +41,9 @@ Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& mai
       m_main(main),
       m_workers(kernel.workers()),
       m_policy_edges(policy_edges),
-      m_parts(parts),
+      m_children(parts),
       m_plans(plans),
-      m_passes(passes),
+      m_iterations(passes),
       m_destructors(destructors),
       m_waiters(waiters),
       m_waiting(waiting),
@@ -92,7 +92,7 @@ void Submission::add_rule(TagRule&& rule) {
                                             " already has tasks, so the rule \"" + rule.name +
                                             "\" comes too late");
   m_rules.push_back(std::move(rule));
-  m_parts.need_graph();
+  m_children.need_graph();
 }
 
 TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
@@ -117,7 +117,7 @@ TaskHandle Submission::take_warned(TaskSpec&& spec, Frame* frame) {
 [[gnu::always_inline]] inline TaskHandle Submission::take(TaskSpec&& spec, Frame* frame) {
   bool const is_plain = spec.after.empty() && spec.instance == nullptr && !m_tells_policy;
   if (!is_plain) return take_other(std::move(spec), frame);
-  if (spec.parent.task != nullptr) return submit_part(spec, frame);
+  if (spec.parent.task != nullptr) return submit_child(spec, frame);
   if (PlanRecording::top != nullptr || m_serial) [[unlikely]]
     return submit_root(std::move(spec), frame);
   if (frame == nullptr) has_news();
@@ -139,7 +139,7 @@ TaskHandle Submission::take_other(TaskSpec&& spec, Frame* frame) {
   }
   if (names_tasks) spec.after = resolved;
   if (spec.parent.task == nullptr) return submit_root(std::move(spec), frame);
-  return names_tasks || m_tells_policy ? submit_checked(spec, frame) : submit_part(spec, frame);
+  return names_tasks || m_tells_policy ? submit_checked(spec, frame) : submit_child(spec, frame);
 }
 
 /// Submits a task that is a part of none. A thread that records, or a pass that collects, takes it
@@ -148,7 +148,7 @@ TaskHandle Submission::submit_root(TaskSpec&& spec, Frame* frame) {
   if (PlanRecording* const recording = PlanRecording::of(m_kernel)) {
     if (recording->pass == nullptr) return m_plans.record_task(*recording, std::move(spec));
     if (frame == nullptr) has_news();
-    if (TaskHandle const task = m_passes.collect_task(*recording, spec); task.valid()) return task;
+    if (TaskHandle const task = m_iterations.collect_task(*recording, spec); task.valid()) return task;
   }
   if (m_serial && frame == nullptr) return run_at_once(spec);
   if (frame == nullptr) has_news();
@@ -218,23 +218,23 @@ Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame
 }
 
 /// Called in a `DeferDestructors`.
-[[gnu::always_inline]] inline Submission::Admitted Submission::admit_part(TaskSpec& spec,
+[[gnu::always_inline]] inline Submission::Admitted Submission::admit_child(TaskSpec& spec,
                                                                           Frame const* frame) try {
-  WorkerSlot* const slot = m_parts.slot_for_parts(frame);
-  PartsHold const lock(*spec.parent.task, m_submission, PartsHold::first_while_deferring);
+  WorkerSlot* const slot = m_children.slot_for_children(frame);
+  ChildrenHold const lock(*spec.parent.task, m_submission, ChildrenHold::first_while_deferring);
   NestedHold const graph(m_submission, slot == nullptr);
-  Scope& scope = m_parts.open_scope(Kernel::require_live(spec.parent, "gets a part"), slot);
+  Scope& scope = m_children.open_scope(Kernel::require_live(spec.parent, "gets a part"), slot);
   Admitted admitted = admit(spec, scope, frame, slot);
-  m_parts.add_part(scope, *admitted.task, frame);
-  if (scope.waits_for_owner) --admitted.rest;
+  m_children.add_child(scope, *admitted.task, frame);
+  if (scope.waits_for_parent) --admitted.rest;
   return admitted;
-} catch (Parts::NotWithin const& wrong) {
-  throw m_parts.error_of(wrong, spec);
+} catch (Children::NotWithin const& wrong) {
+  throw m_children.error_of(wrong, spec);
 }
 
-TaskHandle Submission::submit_part(TaskSpec& spec, Frame* frame) {
+TaskHandle Submission::submit_child(TaskSpec& spec, Frame* frame) {
   DeferDestructors const until_published;
-  Admitted const admitted = admit_part(spec, frame);
+  Admitted const admitted = admit_child(spec, frame);
   TaskId const id = admitted.task->id;
   publish_new(*admitted.task, admitted.rest, frame);
   return m_kernel.handle_of(admitted.task, id);
@@ -244,9 +244,9 @@ TaskHandle Submission::submit_part(TaskSpec& spec, Frame* frame) {
 /// come after, or any task where the policy sees each one before it can start, and may add edges.
 /// Until its edges are there no task may begin a wait that they would make hopeless.
 TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
-  bool const is_part = spec.parent.task != nullptr;
+  bool const is_child = spec.parent.task != nullptr;
   std::optional<DeferDestructors> until_published(std::in_place);
-  if (!is_part && frame == nullptr) {
+  if (!is_child && frame == nullptr) {
     SubmissionLock::WhileDeferring submission(m_submission);
     std::unique_lock lock(submission);
     make_room(lock);
@@ -259,13 +259,13 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   Admitted admitted;
   bool waits_outside = false;
   bool looks_for_deferred = false;
-  if (is_part) {
+  if (is_child) {
     {
       std::lock_guard const lock(m_submission);
       m_plans.resolve_after(spec, resolved);
     }
-    waits_outside = m_parts.check_explicit(spec);
-    admitted = admit_part(spec, frame);
+    waits_outside = m_children.check_explicit(spec);
+    admitted = admit_child(spec, frame);
   } else {
     std::lock_guard const lock(m_submission);
     admitted = admit_root(spec, frame);
@@ -274,7 +274,7 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   TaskHandle const task = m_kernel.handle_of(admitted.task, admitted.task->id);
   PolicyEdges::Reported reported;
   if (m_tells_policy) reported = m_policy_edges.tell(*admitted.task);
-  if (waits_outside) m_kernel.owners_let_others_pass(*admitted.task, reported.granted);
+  if (waits_outside) m_kernel.parents_let_others_pass(*admitted.task, reported.granted);
   waiters_lock.unlock();
   publish(*admitted.task, admitted.rest, frame);
   m_policy_edges.release(reported);
@@ -372,7 +372,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>&
   task.marks = spec;
   if (!task.marks.none()) [[unlikely]]
     task.marks.has_own_queue =
-        !m_serial && (spec.main_thread || spec.is_resumed || spec.is_section);
+        !m_serial && (spec.main_thread || spec.is_resumed || spec.is_fork_join);
   if (spec.space != nullptr && !spec.space->is_plain()) task.marks.runs_elsewhere = true;
   task.exclusive = false;
   if (task.marks.is_fusable) [[unlikely]] {
@@ -434,7 +434,7 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Scope& scope, Frame const
   };
   // A recorded task that runs has no such id, but its replay has.
   auto const is_within = [&](Task const* whole) {
-    while (whole != nullptr && whole->is_recorded()) whole = whole_of(*whole);
+    while (whole != nullptr && whole->is_recorded()) whole = enclosing(*whole);
     if (whole != nullptr) comes_before(whole->id);
   };
   bool const in_body = frame != nullptr && frame->what != Frame::What::destroys;
@@ -468,8 +468,8 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Scope& scope, Frame const
   bool const is_free = is_alone && !has_accesses && spec.after.empty() &&
                        !task.marks.synchronizing && scope.barrier.task == nullptr;
   std::int32_t rest = Task::being_submitted;
-  if (task.marks.is_section && !m_serial) [[unlikely]]
-    --rest;  // see SectionGate
+  if (task.marks.is_fork_join && !m_serial) [[unlikely]]
+    --rest;  // see ForkJoinGate
   if (is_free) return {&task, rest};
   return {&task, rest - connect(task, spec, scope, has_accesses ? &found : nullptr, slot)};
 }

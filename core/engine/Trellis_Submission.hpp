@@ -28,8 +28,8 @@ class FailureLog;
 struct Frame;
 class Kernel;
 class MainQueue;
-class Parts;
-class Passes;
+class Children;
+class Iterations;
 class Plans;
 class PolicyEdges;
 class Recorder;
@@ -44,7 +44,7 @@ class Warnings;
 class Submission {
  public:
   Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main, PolicyEdges& policy_edges,
-             Parts& parts, Plans& plans, Passes& passes, Destructors& destructors, Waiters& waiters,
+             Children& parts, Plans& plans, Iterations& passes, Destructors& destructors, Waiters& waiters,
              Waiting& waiting);
   Submission(Submission const&) = delete;
   Submission& operator=(Submission const&) = delete;
@@ -110,7 +110,7 @@ class Submission {
   TaskHandle take_warned(TaskSpec&& spec, Frame* frame);
   TaskHandle take_other(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_root(TaskSpec&& spec, Frame* frame);
-  TaskHandle submit_part(TaskSpec& spec, Frame* frame);
+  TaskHandle submit_child(TaskSpec& spec, Frame* frame);
   TaskHandle submit_checked(TaskSpec& spec, Frame* frame);
   TaskHandle run_at_once(TaskSpec& spec);
   TaskHandle admit_and_publish(TaskSpec& spec, Frame* frame);
@@ -119,7 +119,7 @@ class Submission {
   [[nodiscard]] bool is_time_for_deferred() const;
   void look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>& lock);
   void wait_for_room(Until const& until);
-  Admitted admit_part(TaskSpec& spec, Frame const* frame);
+  Admitted admit_child(TaskSpec& spec, Frame const* frame);
   void publish_new(Task& task, std::int32_t rest, Frame* frame);
   void connect_accesses(Task& task, TaskSpec const& spec, Scope& scope, FoundEntries const& found,
                         std::int32_t& edges);
@@ -143,9 +143,9 @@ class Submission {
   MainQueue& m_main;
   Workers& m_workers;
   PolicyEdges& m_policy_edges;
-  Parts& m_parts;
+  Children& m_children;
   Plans& m_plans;
-  Passes& m_passes;
+  Iterations& m_iterations;
   Destructors& m_destructors;
   Waiters& m_waiters;
   Waiting& m_waiting;

@@ -12,7 +12,7 @@
 #include <task/Trellis_Provisional.hpp>
 #include <task/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
-#include <recorded/Trellis_Passes.hpp>
+#include <recorded/Trellis_Iterations.hpp>
 #include <recorded/Trellis_Plans.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <threads/Trellis_MainQueue.hpp>
@@ -38,8 +38,8 @@ constexpr std::chrono::milliseconds longest_without_look{256};
 
 Waiting::Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQueue& main,
                  SerialTurn& serial_turn, Completions& completions, Destructors& destructors,
-                 DeviceTasks& device_tasks, FusionPool& fusion, Passes& passes, Plans& plans,
-                 Polling& polling, Sections& sections)
+                 DeviceTasks& device_tasks, FusionPool& fusion, Iterations& passes, Plans& plans,
+                 Polling& polling, ForkJoins& sections)
     : m_kernel(kernel),
       m_submission(kernel.lock()),
       m_failures(kernel.failures()),
@@ -54,10 +54,10 @@ Waiting::Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQue
       m_destructors(destructors),
       m_device_tasks(device_tasks),
       m_fusion(fusion),
-      m_passes(passes),
+      m_iterations(passes),
       m_plans(plans),
       m_polling(polling),
-      m_sections(sections) {}
+      m_fork_joins(sections) {}
 
 /// Throws if the thread records: it cannot wait for tasks that it records, as they do not run.
 void Waiting::require_no_recording() const {
@@ -73,7 +73,7 @@ void Waiting::require_no_recording() const {
 
 void Waiting::wait() {
   require_no_recording();
-  m_passes.admit_all();
+  m_iterations.admit_all();
   if (Frame const* const frame = Frame::of(m_kernel))
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
@@ -122,11 +122,11 @@ class Waiting::AbsenceElsewhere {
  private:
   [[gnu::noinline]] void begin(Frame& top, Waiting& there) {
     there.push_held(top.slot);
-    m_parts_run.emplace(there.m_sections, top);
+    m_children_run.emplace(there.m_fork_joins, top);
     m_absence.emplace(there.m_workers, top.slot);
     m_turn.emplace(there.m_serial_turn);
   }
-  std::optional<Sections::HeldStarted> m_parts_run;
+  std::optional<ForkJoins::HeldStarted> m_children_run;
   std::optional<Workers::Absence> m_absence;
   std::optional<SerialTurn::Release> m_turn;  ///< of that graph, if it is serial
 };
@@ -319,14 +319,14 @@ bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const
 /// might wait for something that depends on the task beneath it. It runs what it waits for, see
 /// `run_needed`, and tasks bound to the main thread, which no other thread may run. If there is
 /// none it sleeps, and another thread takes its place.
-inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, SectionGate* gate) {
+inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate* gate) {
   if (frame.is_launch()) refuse_while_launched(frame);
   push_held(frame.slot);
   // A ready task is not complete. So no task on the way from it up to the awaited one, and on to
   // the waiting one, is complete.
   LiveAccess const awaited{handle.task, handle.id};
   LiveAccess const waiter{&frame.task, frame.task.id};
-  auto const leads_to_part = [&](Task const& task) {
+  auto const leads_to_child = [&](Task const& task) {
     bool const is_it = &task == awaited.task && task.id == awaited.id;
     return (is_it || is_within(task, awaited)) && is_within(*awaited.task, waiter);
   };
@@ -337,15 +337,15 @@ inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, Section
   Workers::Narrowed const narrowed(m_workers, frame.slot);
   if (gate != nullptr) [[unlikely]]
     return wait_gated(frame, handle, is_within(*awaited.task, waiter), *gate);
-  if (!run_needed(frame, leads_to_part, done)) wait_long(frame, handle);
+  if (!run_needed(frame, leads_to_child, done)) wait_long(frame, handle);
 }
 
 /// Waits for a section that no thread can have begun. If it is a part of the waiting task and has
 /// no predecessors, it runs here at once, as that wait cannot be hopeless. Any other section may be
 /// begun by other threads once the search for circles knows of the wait.
-void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_part, SectionGate& gate) {
+void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_child, ForkJoinGate& gate) {
   Task& task = *handle.task;
-  bool const here = is_part && &frame == Frame::top && may_run_above(frame) && !task.exclusive &&
+  bool const here = is_child && &frame == Frame::top && may_run_above(frame) && !task.exclusive &&
                     !task.marks.main_thread && !task.runs_on_device() &&
                     (task.space == nullptr || task.space->is_plain());
   if (!here || !gate.open_if_last()) return sleep_inside(frame, handle, &gate);
@@ -370,13 +370,13 @@ void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
 }
 
 void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go,
-                             SectionGate* gate) {
+                             ForkJoinGate* gate) {
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
   TaskHandle const handle = m_kernel.resolve(asked);
   bool const is_done = m_kernel.is_done(handle);
   if (!is_done) refuse_in_progress_function();
-  std::optional<Sections::HeldStarted> parts_run;
-  if (!is_done && frame != nullptr) parts_run.emplace(m_sections, *frame);
+  std::optional<ForkJoins::HeldStarted> children_run;
+  if (!is_done && frame != nullptr) children_run.emplace(m_fork_joins, *frame);
   if (is_done) {
     // as below
   } else if ((handle.id & PlanNode::recorded) != 0) {
@@ -402,7 +402,7 @@ void Waiting::require_may_wait() const {
 /// other tasks except those that no other thread may run: others might take longer than the
 /// section, or wait for what the program does after it. When it finds none it sleeps, and another
 /// thread gets its place.
-void Waiting::wait_for_section(TaskHandle const& asked, SectionGate& gate) {
+void Waiting::wait_for_fork_join(TaskHandle const& asked, ForkJoinGate& gate) {
   if (Frame* const frame = Frame::of(m_kernel)) return wait_for_gated(asked, frame, true, &gate);
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
   TaskHandle const handle = m_kernel.resolve(asked);
@@ -417,10 +417,10 @@ void Waiting::wait_for_section(TaskHandle const& asked, SectionGate& gate) {
   auto const is_over = [&] { return m_kernel.is_done(handle); };
   if (m_serial || Frame::top != nullptr) return wait_outside({is_over});
   LiveAccess const whole{handle.task, handle.id};
-  auto const is_of_section = [&](Task const& task) {
+  auto const is_of_fork_join = [&](Task const& task) {
     return (&task == whole.task && task.id == whole.id) || is_within(task, whole);
   };
-  FunctionRef<bool(Task const&)> const wants = is_of_section;
+  FunctionRef<bool(Task const&)> const wants = is_of_fork_join;
   auto const always = [] { return true; };
   Condition const rather_than_sleep = always;
   Until until{is_over, &rather_than_sleep};
@@ -518,7 +518,7 @@ bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
 }
 
 /// Does the rest of `wait_long`: other threads have what the wait needs, or no thread has it yet.
-void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, SectionGate* gate) {
+void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate* gate) {
   SleepRecord const record(m_kernel.recorder(), frame);
   auto const done = [&] { return m_kernel.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};
@@ -596,7 +596,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, SectionGate* 
       for (LiveAccess const& each : held) {
         if (each.task->live_id.load(std::memory_order_relaxed) != each.id)
           continue;  // it is over except for its body
-        for (Task* task = each.task; task != nullptr; task = whole_of(*task))
+        for (Task* task = each.task; task != nullptr; task = enclosing(*task))
           if (std::find(holders.begin(), holders.end(), task) == holders.end() &&
               waiting.m_exclusion.sleep(*task, ready))
             holders.push_back(task);
@@ -655,18 +655,18 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, SectionGate* 
 namespace {
 
 /// True if nothing is left of a task except its body, or the part that is its rest, on this thread.
-struct PartsOver {
-  OpenParts const& open;
+struct ChildrenOver {
+  OpenChildren const& open;
   bool const is_continuation;
   [[gnu::always_inline]] bool operator()() const {
-    return is_continuation ? open.is_one_part() : open.is_only_body();
+    return is_continuation ? open.is_one_child() : open.is_only_body();
   }
 };
 
 }  // namespace
 
-/// Does the work of wait_for_parts.
-[[gnu::always_inline]] inline void Waiting::wait_for_parts_here(TaskHandle const& self,
+/// Does the work of wait_for_children.
+[[gnu::always_inline]] inline void Waiting::wait_for_children_here(TaskHandle const& self,
                                                                 TaskHandle const& running,
                                                                 Frame* frame) {
   Task& task = *self.task;
@@ -675,21 +675,21 @@ struct PartsOver {
   Scope* const scope = task.inner.get();  // lives as long as the task
   push_held(frame->slot);
   bool const is_continuation = running.id != self.id;
-  PartsOver const all_done{scope->open, is_continuation};
+  ChildrenOver const all_done{scope->open, is_continuation};
   LiveAccess const whole{&task, task.id};
-  auto const is_part = [&](Task const& each) { return is_within(each, whole); };
-  if (m_fusion.any()) m_fusion.release_needed(is_part, frame->slot);
+  auto const is_child = [&](Task const& each) { return is_within(each, whole); };
+  if (m_fusion.any()) m_fusion.release_needed(is_child, frame->slot);
   AbsenceElsewhere const absence(m_kernel);
   std::optional<Workers::Narrowed> narrowed;
   if (!all_done()) narrowed.emplace(m_workers, frame->slot);
-  if (!run_needed(*frame, is_part, all_done)) {
-    Sections::start_rests();
-    run_needed_for_long(*frame, is_part, all_done);
+  if (!run_needed(*frame, is_child, all_done)) {
+    ForkJoins::start_rests();
+    run_needed_for_long(*frame, is_child, all_done);
   }
   while (!all_done()) {
     TaskHandle part = m_kernel.handle_of(nullptr, 0);
     {
-      PartsHold const lock(task, m_submission);
+      ChildrenHold const lock(task, m_submission);
       for (LiveAccess const other : scope->parts)
         if (other.id != running.id &&
             other.task->live_id.load(std::memory_order_acquire) == other.id) {
@@ -707,26 +707,26 @@ struct PartsOver {
     failure = task.failure;
   }
   if (failure != nullptr)
-    throw PartFailed(failure->is_asked ? Error::Kind::cancelled : Error::Kind::task_failed,
+    throw ChildFailed(failure->is_asked ? Error::Kind::cancelled : Error::Kind::task_failed,
                      failure->origin_text + (failure->is_asked ? " was cancelled: " : " failed: ") +
                          failure->what,
                      failure->cause);
 }
 
 /// `running`: the task, or the rest of its body, which is a part itself and waits for the others.
-void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame) {
+void Waiting::wait_for_children(TaskHandle const& self, TaskHandle const& running, Frame* frame) {
   if (frame == nullptr || &frame->task != running.task || frame->task.id != running.id)
     throw Error(Error::Kind::bad_input,
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its parts, but not from within its own body");
   if (m_submission.is_held_here()) Submitting::refuse();
-  if (Sections::any_here() && m_sections.end_phase(*frame)) return;
-  wait_for_parts_here(self, running, frame);
+  if (ForkJoins::any_here() && m_fork_joins.end_phase(*frame)) return;
+  wait_for_children_here(self, running, frame);
 }
 
-[[gnu::noinline]] void Waiting::wait_for_started_parts(TaskHandle const& self,
+[[gnu::noinline]] void Waiting::wait_for_started_children(TaskHandle const& self,
                                                        TaskHandle const& running, Frame* frame) {
-  wait_for_parts_here(self, running, frame);
+  wait_for_children_here(self, running, frame);
 }
 
 /// Returns the name of the code that the thread runs in this frame.

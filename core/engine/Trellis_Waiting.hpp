@@ -4,12 +4,12 @@
 
 #include <Trellis_TaskNumber.hpp>
 #include <access/Trellis_AccessTable.hpp>
-#include <forkjoin/Trellis_Sections.hpp>
+#include <forkjoin/Trellis_ForkJoins.hpp>
 #include <kernel/Trellis_Waiters.hpp>
 #include <task/Trellis_PlanNode.hpp>
 #include <base/Trellis_FunctionRef.hpp>
 #include <scope/Trellis_Scope.hpp>
-#include <kernel/Trellis_SectionGate.hpp>
+#include <kernel/Trellis_ForkJoinGate.hpp>
 #include <task/Trellis_Task.hpp>
 #include <impl/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_Workers.hpp>
@@ -33,7 +33,7 @@ struct Frame;
 class FusionPool;
 class Kernel;
 class MainQueue;
-class Passes;
+class Iterations;
 class Plans;
 class Polling;
 class SerialTurn;
@@ -44,8 +44,8 @@ class Waiting {
  public:
   Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQueue& main,
           SerialTurn& serial_turn, Completions& completions, Destructors& destructors,
-          DeviceTasks& device_tasks, FusionPool& fusion, Passes& passes, Plans& plans,
-          Polling& polling, Sections& sections);
+          DeviceTasks& device_tasks, FusionPool& fusion, Iterations& passes, Plans& plans,
+          Polling& polling, ForkJoins& sections);
   Waiting(Waiting const&) = delete;
   Waiting& operator=(Waiting const&) = delete;
 
@@ -74,14 +74,14 @@ class Waiting {
   void wait_serially(Until const& until);
   /// Called by a thread that waits for another graph, see HelpedGraphs. It does not wait.
   void help();
-  void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
-  /// Waits for parts of which none is held, see Sections.
-  void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  void wait_for_children(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  /// Waits for parts of which none is held, see ForkJoins.
+  void wait_for_started_children(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// Throws where no wait of this thread is allowed, whatever it is for.
   void require_may_wait() const;
   /// Called by a thread, outside of tasks or within one, that has called `fork_join`. The gate
   /// opens when the wait can end, and cannot throw any more.
-  void wait_for_section(TaskHandle const& section, SectionGate& gate);
+  void wait_for_fork_join(TaskHandle const& section, ForkJoinGate& gate);
 
   void main_looks_again();
 
@@ -99,10 +99,10 @@ class Waiting {
   /// tasks that it is a part of are not complete either, so none of these cells is reused
   /// meanwhile.
   [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole) {
-    Task const* owner = whole_of(task);
+    Task const* owner = enclosing(task);
     // The task that another one is a part of has a smaller id, unless it is a recorded task.
     while (owner != nullptr && (owner != whole.task || owner->id != whole.id))
-      owner = owner->id < whole.id && whole.id < PlanNode::recorded ? nullptr : whole_of(*owner);
+      owner = owner->id < whole.id && whole.id < PlanNode::recorded ? nullptr : enclosing(*owner);
     return owner != nullptr;
   }
   [[nodiscard]] bool may_run_above(Frame const& frame) const;
@@ -112,13 +112,13 @@ class Waiting {
   bool run_needed_for_long(Frame& frame, Needed const& needed, Done const& done);
   bool run_needed_for(Frame& frame, TaskHandle const& handle);
   bool run_before(Frame& frame, TaskHandle const& handle);
-  void wait_for_parts_here(TaskHandle const& self, TaskHandle const& running, Frame* frame);
-  void wait_for_gated(TaskHandle const& handle, Frame* frame, bool lets_go, SectionGate* gate);
-  void wait_inside(Frame& frame, TaskHandle const& handle, SectionGate* gate);
-  void wait_gated(Frame& frame, TaskHandle const& handle, bool is_part, SectionGate& gate);
+  void wait_for_children_here(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  void wait_for_gated(TaskHandle const& handle, Frame* frame, bool lets_go, ForkJoinGate* gate);
+  void wait_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate* gate);
+  void wait_gated(Frame& frame, TaskHandle const& handle, bool is_child, ForkJoinGate& gate);
   void wait_long(Frame& frame, TaskHandle const& handle);
   [[noreturn]] void refuse_while_launched(Frame const& frame) const;
-  void sleep_inside(Frame& frame, TaskHandle const& handle, SectionGate* gate = nullptr);
+  void sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate* gate = nullptr);
   void push_held(WorkerSlot& slot);
   class AbsenceElsewhere;
   void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
@@ -139,10 +139,10 @@ class Waiting {
   Destructors& m_destructors;
   DeviceTasks& m_device_tasks;
   FusionPool& m_fusion;
-  Passes& m_passes;
+  Iterations& m_iterations;
   Plans& m_plans;
   Polling& m_polling;
-  Sections& m_sections;
+  ForkJoins& m_fork_joins;
 };
 
 }  // namespace trellis::Impl

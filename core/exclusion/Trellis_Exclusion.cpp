@@ -59,7 +59,7 @@ bool Exclusion::concerns(Task const& task) const {
 
 Exclusion::Past Exclusion::past_of(Task const& task) {
   Past past{task.public_id(),
-            owner_of(task) != nullptr ? owner_of(task)->public_id() : 0,
+            parent_of(task) != nullptr ? parent_of(task)->public_id() : 0,
             {},
             {},
             {task.tags().begin(), task.tags().end()}};

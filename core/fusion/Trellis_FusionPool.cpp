@@ -104,7 +104,7 @@ FusionPool::Taken FusionPool::take_advised(TaskKind kind, FuseInstruction const&
                                            bool forced) {
   std::lock_guard const lock(m_mutex);
   Kind& in = find(kind);
-  set_deferred(in, advice.when == When::section_end);
+  set_deferred(in, advice.when == When::fork_join_end);
   if (in.count == 0 || (in.is_deferred && !forced)) return {};
   std::size_t const size = batch_size(advice, in.count);
   return take(in, std::max<std::size_t>(size, 1), size != 0);
@@ -161,7 +161,7 @@ bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task
     {
       std::lock_guard const lock(m_mutex);
       Kind& in = find(kind);
-      set_deferred(in, how.when == When::section_end);
+      set_deferred(in, how.when == When::fork_join_end);
       std::size_t batch = 0;
       do {
         Task& task = *tasks[added++];
@@ -200,7 +200,7 @@ bool FusionPool::may_be_taken() const {
   std::size_t const held = m_held.load(std::memory_order_seq_cst);
   if (held == 0) return false;
   return m_deferred.load(std::memory_order_seq_cst) < held ||
-         m_sections.load(std::memory_order_seq_cst) == 0 || m_workers.nobody_runs();
+         m_fork_joins.load(std::memory_order_seq_cst) == 0 || m_workers.nobody_runs();
 }
 
 /// Called again and again by threads that have nothing else to do.
@@ -245,7 +245,7 @@ Task* FusionPool::pop(WorkerSlot& slot, bool only_rests) noexcept {
   while (any()) {
     bool const all_are_deferred =
         m_deferred.load(std::memory_order_seq_cst) >= m_held.load(std::memory_order_seq_cst);
-    bool const forced = only_rests || m_sections.load(std::memory_order_seq_cst) == 0 ||
+    bool const forced = only_rests || m_fork_joins.load(std::memory_order_seq_cst) == 0 ||
                         (all_are_deferred && (m_workers.nobody_runs() || is_overdue()));
     TaskKind kind;
     std::size_t held = 0;
@@ -259,7 +259,7 @@ Task* FusionPool::pop(WorkerSlot& slot, bool only_rests) noexcept {
     }
     if (!kind) return nullptr;
     FuseInstruction const how = advice->fuse(kind);
-    if (how.min != FuseInstruction::never && held < how.min && how.when != When::section_end)
+    if (how.min != FuseInstruction::never && held < how.min && how.when != When::fork_join_end)
       linger(kind, how.min);
     Taken const taken = take_advised(kind, how, forced);
     if (taken.first == nullptr) continue;
@@ -389,8 +389,8 @@ void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, WorkerSlo
   }
 }
 
-void FusionPool::section_over(std::size_t may_stay, WorkerSlot& slot) {
-  bool const was_last = m_sections.fetch_sub(1, std::memory_order_seq_cst) == 1;
+void FusionPool::fork_join_over(std::size_t may_stay, WorkerSlot& slot) {
+  bool const was_last = m_fork_joins.fetch_sub(1, std::memory_order_seq_cst) == 1;
   release_down_to(may_stay, slot);
   // The deferred tasks are no longer deferred.
   if (was_last && any()) m_workers.ready_added();
@@ -404,7 +404,7 @@ void FusionPool::look_again() noexcept {
     for (auto const& each : m_kinds) kinds.push_back(each->kind);
   }
   for (TaskKind const kind : kinds) {
-    bool const is_deferred = advice->fuse(kind).when == When::section_end;
+    bool const is_deferred = advice->fuse(kind).when == When::fork_join_end;
     std::lock_guard const lock(m_mutex);
     set_deferred(find(kind), is_deferred);
   }

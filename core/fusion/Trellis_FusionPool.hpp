@@ -64,7 +64,7 @@ class Workers;
 /// The advice is user code, and is asked without locks. An exception from it ends the program: all
 /// functions that ask it are noexcept.
 ///
-/// Memory order. `m_held`, `m_deferred` and `m_sections` are sequentially consistent. A task is
+/// Memory order. `m_held`, `m_deferred` and `m_fork_joins` are sequentially consistent. A task is
 /// counted before the workers are informed, and a thread that goes to sleep asks after it has given
 /// its permit back, as for the policy's tasks, see Workers.
 class FusionPool {
@@ -100,9 +100,9 @@ class FusionPool {
   /// Releases tasks, oldest kinds first, until `left` are left.
   void release_down_to(std::size_t left, WorkerSlot& slot) noexcept;
 
-  void section_starts() { m_sections.fetch_add(1, std::memory_order_seq_cst); }
+  void fork_join_starts() { m_fork_joins.fetch_add(1, std::memory_order_seq_cst); }
   /// `may_stay`: this many tasks of all kinds may remain held back; the others are released.
-  void section_over(std::size_t may_stay, WorkerSlot& slot);
+  void fork_join_over(std::size_t may_stay, WorkerSlot& slot);
   /// Called when the advice has been replaced.
   void look_again() noexcept;
   /// Counts that a thread waits for a task by its number, and whether the task is already done.
@@ -181,7 +181,7 @@ class FusionPool {
   Vector<std::unique_ptr<Kind>> m_kinds;
   std::atomic<std::size_t> m_held{0};
   std::atomic<std::size_t> m_deferred{0};
-  std::atomic<int> m_sections{0};  ///< under way
+  std::atomic<int> m_fork_joins{0};  ///< under way
   std::atomic<std::uint64_t> m_added{0};
   std::atomic<std::uint64_t> m_batches{0};
   std::atomic<std::uint64_t> m_fused{0};

@@ -134,7 +134,7 @@ void GraphInternals::planned(TaskGraph const& graph, PlannedTasks const& tasks) 
 TaskHandle GraphInternals::running() {
   return Frame::running();
 }
-TaskHandle GraphInternals::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
+TaskHandle GraphInternals::submit_child(TaskHandle const& owner, TaskSpec&& spec) {
   if (!spec.after.empty()) check_after(spec, owner.control, owner.generation);
   spec.parent = owner;
   if (Frame* const frame = Frame::of(owner)) return frame->kernel.submit(std::move(spec), frame);
@@ -154,8 +154,8 @@ void GraphInternals::demote(TaskHandle const& self, std::span<AccessRequest cons
 void GraphInternals::release(TaskHandle const& self, std::span<AccessRequest const> what) {
   EngineOf(self)->demotions().release(self, what);
 }
-void GraphInternals::shrink_to_parts(TaskHandle const& self) {
-  EngineOf(self)->demotions().shrink_to_parts(self);
+void GraphInternals::shrink_to_children(TaskHandle const& self) {
+  EngineOf(self)->demotions().shrink_to_children(self);
 }
 
 namespace {
@@ -201,13 +201,13 @@ SpaceAdapter* GraphInternals::space_with(TaskHandle const& other, SpaceAdapter* 
 int GraphInternals::threads_of(TaskHandle const& other, AskedThreads asked) {
   return EngineOf(other)->wide_spaces().count(asked);
 }
-void GraphInternals::wait_for_parts(TaskHandle const& self, TaskHandle const& running) {
+void GraphInternals::wait_for_children(TaskHandle const& self, TaskHandle const& running) {
   if (Frame* const frame = Frame::of(self))
-    return frame->kernel.waiting().wait_for_parts(self, running, frame);
-  EngineOf(self)->waiting().wait_for_parts(self, running, nullptr);
+    return frame->kernel.waiting().wait_for_children(self, running, frame);
+  EngineOf(self)->waiting().wait_for_children(self, running, nullptr);
 }
-int GraphInternals::section_depth() {
-  return Sections::depth_here();
+int GraphInternals::fork_join_depth() {
+  return ForkJoins::depth_here();
 }
 void GraphInternals::require_may_join(TaskGraph const& graph) {
   graph.engine().waiting().require_may_wait();
@@ -215,11 +215,11 @@ void GraphInternals::require_may_join(TaskGraph const& graph) {
 void GraphInternals::require_may_join(TaskHandle const& other) {
   EngineOf(other)->waiting().require_may_wait();
 }
-void GraphInternals::run_section(TaskHandle const& self, TaskHandle const& running, int depth,
+void GraphInternals::run_fork_join(TaskHandle const& self, TaskHandle const& running, int depth,
                                  FunctionRef<void()> body) {
   EngineOf(self)->sections().run(self, running, depth, body);
 }
-void GraphInternals::join_section(TaskHandle const& section) {
+void GraphInternals::join_fork_join(TaskHandle const& section) {
   EngineOf(section)->sections().join(section);
 }
 bool GraphInternals::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {

@@ -52,26 +52,26 @@ struct GraphInternals {
 
   // For running tasks, see Engine and TaskScope.
   static TaskHandle running();
-  static TaskHandle submit_part(TaskHandle const& owner, TaskSpec&& spec);
-  /// Submits the rest of a task's body, see Parts.
+  static TaskHandle submit_child(TaskHandle const& owner, TaskSpec&& spec);
+  /// Submits the rest of a task's body, see Children.
   static TaskHandle submit_continuation(TaskHandle const& self, TaskSpec&& spec);
   static bool stop_requested(TaskHandle const& self);
   static void demote(TaskHandle const& self, std::span<AccessRequest const> to);
   static void release(TaskHandle const& self, std::span<AccessRequest const> what);
-  static void shrink_to_parts(TaskHandle const& self);
+  static void shrink_to_children(TaskHandle const& self);
   static void add_local(TaskHandle const& self, AccessRequest const& what);
   /// `running` is the task whose body calls this: the task itself, or the rest of its body.
-  static void wait_for_parts(TaskHandle const& self, TaskHandle const& running);
-  static void wait_for_parts(TaskHandle const& self) { wait_for_parts(self, self); }
+  static void wait_for_children(TaskHandle const& self, TaskHandle const& running);
+  static void wait_for_children(TaskHandle const& self) { wait_for_children(self, self); }
   static int threads_per_worker(TaskHandle const& self);
 
-  // For sections, see Sections.
-  static int section_depth();
+  // For sections, see ForkJoins.
+  static int fork_join_depth();
   static void require_may_join(TaskGraph const& graph);
   static void require_may_join(TaskHandle const& other);
-  static void run_section(TaskHandle const& self, TaskHandle const& running, int depth,
+  static void run_fork_join(TaskHandle const& self, TaskHandle const& running, int depth,
                           FunctionRef<void()> body);
-  static void join_section(TaskHandle const& section);
+  static void join_fork_join(TaskHandle const& section);
 
   /// Returns the space of a task with this many threads, see WideSpaces. Throws `Error` when it
   /// cannot have them.

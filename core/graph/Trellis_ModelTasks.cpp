@@ -19,7 +19,7 @@ GraphControl& control_of_models() {
 }
 
 constexpr unsigned place_bits = 32;
-/// Ids of submitted tasks are smaller, and no other task has such an id; see Pass and PlanNode.
+/// Ids of submitted tasks are smaller, and no other task has such an id; see Iteration and PlanNode.
 constexpr TaskId of_models = TaskId{3} << 62;
 
 /// Never destroyed: futures may outlive everything.
@@ -80,7 +80,7 @@ void refuse_model_task(TaskHandle const& handle) {
                   "for the graph after submit(), or let the task write a field");
 }
 
-void refuse_section_in_model(Label const& section) {
+void refuse_fork_join_in_model(Label const& section) {
   throw Error(Error::Kind::bad_input,
               "Trellis: the section \"" + section.string() + "\" (" + section.place() +
                   ") goes to a model of fields: fork_join returns when its parts are complete, and "

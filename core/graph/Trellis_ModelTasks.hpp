@@ -28,7 +28,7 @@ void forget_model_tasks(std::uint64_t model);
 void refuse_model_task(TaskHandle const& handle);
 
 /// Throw for what a task of a model cannot be, before the model has it.
-[[noreturn]] void refuse_section_in_model(Label const& section);
+[[noreturn]] void refuse_fork_join_in_model(Label const& section);
 [[noreturn]] void refuse_value_in_model(Label const& task);
 
 }  // namespace trellis::Impl

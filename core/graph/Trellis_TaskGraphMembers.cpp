@@ -120,7 +120,7 @@ Progress TaskGraph::add(std::shared_ptr<Impl::ProgressSource> source) {
 Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
   return Impl::GraphInternals::record(*this, std::move(label), body);
 }
-IterateReport TaskGraph::run_passes(Label&& label, std::uint64_t passes,
+IterateReport TaskGraph::run_iterations(Label&& label, std::uint64_t passes,
                                     Impl::FunctionRef<bool(std::uint64_t)> body) {
   return engine().passes().iterate(std::move(label), passes, body);
 }

@@ -21,7 +21,7 @@ struct TaskHandle {
   TaskId id = 0;
 
   /// Ids of submitted tasks are below this; those of recorded and collected ones, see PlanNode and
-  /// Pass, are not.
+  /// Iteration, are not.
   static constexpr TaskId end_of_submitted = TaskId{1} << 62;
 
   [[nodiscard]] bool valid() const { return control != nullptr; }

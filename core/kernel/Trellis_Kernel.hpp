@@ -22,7 +22,7 @@
 namespace trellis::Impl {
 
 struct Frame;
-class SectionGate;
+class ForkJoinGate;
 struct TaskSpec;
 class Waiting;
 class Warnings;
@@ -152,7 +152,7 @@ class Kernel {
   /// Called when a part waits for a task that is not of its scope. The tasks that it is a part of
   /// keep exclusive areas meanwhile, and no task that they need may wait behind those that wait for
   /// these areas.
-  void owners_let_others_pass(Task const& part, Vector<Task*>& granted);
+  void parents_let_others_pass(Task const& part, Vector<Task*>& granted);
 
   // --- Run.
   /// Returns the calling thread's slot, whether it runs a task or not.
@@ -172,7 +172,7 @@ class Kernel {
     slot.ready.clear();
     task.state.store(state, std::memory_order_relaxed);
     m_events.changed(task, state, row);
-    if (task.is_split.load(std::memory_order_acquire)) close_parts(task, slot);
+    if (task.is_split.load(std::memory_order_acquire)) close_children(task, slot);
   }
   /// Adds the tasks that have waited for its exclusive areas to `slot.ready`. Where the task ends,
   /// this is called in `end_life`. Until then a demotion from outside may change what the task has,
@@ -199,9 +199,9 @@ class Kernel {
   void wait_for(TaskHandle const& handle, Frame* frame);
   /// Waits for the parts of the task `self`, of which none is held. `running`: that task, or the
   /// rest of its body.
-  void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  void wait_for_started_children(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// Waits for a section in the thread that has called `fork_join`, see Waiting.
-  void wait_for_section(TaskHandle const& section, SectionGate& gate);
+  void wait_for_fork_join(TaskHandle const& section, ForkJoinGate& gate);
   /// Throws the failure that the task has left, if there is one.
   void rethrow(TaskHandle const& handle) const;
   /// Waits outside of this graph's tasks.
@@ -262,7 +262,7 @@ class Kernel {
 
  private:
   void push_own(Task& task);
-  void close_parts(Task& task, WorkerSlot& slot);
+  void close_children(Task& task, WorkerSlot& slot);
   void release_exclusive(Task& task, WorkerSlot& slot);
   Task* hand_over_many(Vector<Task*>& ready, std::size_t granted, WorkerSlot& slot);
   Workers& m_workers;

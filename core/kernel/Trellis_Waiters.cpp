@@ -38,7 +38,7 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
         next.push_back({successor, id});
     });
     // The task that this one is a part of is live as long as this one.
-    if (Task* const owner = whole_of(*from.task)) f(LiveAccess{owner, owner->id});
+    if (Task* const owner = enclosing(*from.task)) f(LiveAccess{owner, owner->id});
     // So is the replay of a recorded task, behind which others may wait for the same plan.
     if (from.task->is_recorded()) for_each_replay_behind(*from.task, f);
     guard = guard_of(*from.task);
@@ -52,7 +52,7 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
     ScopeHold const lock(here.task, m_submission);
     if (here.task->live_id.load(std::memory_order_acquire) != here.id) continue;
     Scope const* const scope = here.task->inner.get();
-    if (scope == nullptr || !scope->waits_for_owner) continue;
+    if (scope == nullptr || !scope->waits_for_parent) continue;
     for (LiveAccess const part : scope->parts) {
       if (part.id < scope->held_from) continue;
       f(part);

@@ -340,7 +340,7 @@ void DeviceTasks::complete_one(AsyncStreams::Retired const& passed, WorkerSlot& 
   } else if (task.ops->finish != nullptr) {
     try {
       task.ops->finish(task.body);
-    } catch (PartFailed const&) {
+    } catch (ChildFailed const&) {
       state = TaskState::failed;  // the part has left its failure here
     } catch (...) {
       state = TaskState::failed;

@@ -50,9 +50,9 @@ class PlanGraphs {
   /// of a plan whose tasks leave results for the host
   static TaskOps const graph_ops_with_results;
 
-  // Passes of `iterate`.
+  // Iterations of `iterate`.
   void choose_graph(RecordedGraph& plan, std::vector<Task*> const& tasks) const;
-  static TaskOps const pass_graph_ops;
+  static TaskOps const iteration_graph_ops;
 
  private:
   static void prepare(RecordedGraph& recorded, DeviceAdapter& device);
@@ -70,12 +70,12 @@ class PlanGraphs {
   static void run_piece(void* body, void* instance, Label const& label);
   static void finish_piece(void* body);
 
-  static void run_pass_graph(void* body, void* instance, Label const& label);
-  static void finish_pass_graph(void* body);
-  static void fail_pass_graph(void* body, TaskId id, std::string const& text,
+  static void run_iteration_graph(void* body, void* instance, Label const& label);
+  static void finish_iteration_graph(void* body);
+  static void fail_iteration_graph(void* body, TaskId id, std::string const& text,
                               FailurePtr const& failure) noexcept;
-  static void destroy_pass_graph(void* body) noexcept;
-  void end_parts(std::vector<Task*> const& parts);
+  static void destroy_iteration_graph(void* body) noexcept;
+  void end_children(std::vector<Task*> const& parts);
 
   Kernel& m_kernel;
   Cancellation& m_cancellation;

@@ -3,16 +3,16 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <launch/Trellis_PlanGraphs.hpp>
 #include <destruction/Trellis_Destructors.hpp>
-#include <children/Trellis_Parts.hpp>
+#include <children/Trellis_Children.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <policy/Trellis_PolicyEdges.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_NumberClaim.hpp>
-#include <recorded/Trellis_Pass.hpp>
+#include <recorded/Trellis_Iteration.hpp>
 #include <task/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
-#include <recorded/Trellis_Passes.hpp>
+#include <recorded/Trellis_Iterations.hpp>
 #include <launch/Trellis_DeviceTasks.hpp>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 /// Loops whose passes submit the same tasks again and again.
 ///
-/// The tasks that the body of a pass submits are collected (see Pass) and compared, one by one,
+/// The tasks that the body of a pass submits are collected (see Iteration) and compared, one by one,
 /// with the passes that are remembered. At its end the pass is submitted as one task, the whole,
 /// with the union of the accesses; the collected tasks are its parts. The whole is like a task that
 /// was refined while it was pending: the parts may start when the whole does, and when the last one
@@ -35,7 +35,7 @@ namespace {
 
 constexpr TaskOps whole_ops{
     "iterate", [](void*, void*, Label const&) {},
-    [](void* body) noexcept { static_cast<WholePass*>(body)->~WholePass(); },
+    [](void* body) noexcept { static_cast<WholeIteration*>(body)->~WholeIteration(); },
     [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
 
 /// True if a plan may have this task. It may have no explicit dependencies, as these would lead to
@@ -48,13 +48,13 @@ bool can_be_collected(TaskSpec const& spec) {
 
 }  // namespace
 
-Passes::Passes(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,
-               Parts& parts, PolicyEdges& policy_edges, AsyncStreams& streams)
+Iterations::Iterations(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,
+               Children& parts, PolicyEdges& policy_edges, AsyncStreams& streams)
     : m_kernel(kernel),
       m_admission(admission),
       m_destructors(destructors),
       m_graphs(graphs),
-      m_parts(parts),
+      m_children(parts),
       m_policy_edges(policy_edges),
       m_submission(kernel.lock()),
       m_root(admission.root()),
@@ -64,26 +64,26 @@ Passes::Passes(Kernel& kernel, Submission& admission, Destructors& destructors, 
       m_streams(streams),
       m_recorder(kernel.recorder()) {}
 
-IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
+IterateReport Iterations::iterate(Label&& label, std::uint64_t passes,
                               FunctionRef<bool(std::uint64_t)> body) {
   IterateReport report;
   // No pass is collected in these cases. An outer recording takes the tasks as they come. Rules
   // compare each task with those around the pass. A policy that adds edges wants to see each task.
   bool const never = m_kernel.is_serial() || PlanRecording::of(m_kernel) != nullptr ||
                      !m_rules.empty() || m_policy_edges.are_wanted();
-  PassMemory memory;
-  Pass pass;
+  IterationMemory memory;
+  Iteration pass;
   std::uint64_t in_vain = 0;  // passes in a row that were like none of those remembered
   for (std::uint64_t k = 0; k < passes; ++k) {
     // Where too many passes differ, collecting costs more than it gains. Then it is only tried now
     // and then.
-    if (never || (in_vain >= PassMemory::most && in_vain % PassMemory::most != 0)) {
+    if (never || (in_vain >= IterationMemory::most && in_vain % IterationMemory::most != 0)) {
       ++in_vain;
       ++report.dynamic;
       if (!body(k)) break;
       continue;
     }
-    pass.begin(m_last_pass.fetch_add(1, std::memory_order_relaxed) + 1);
+    pass.begin(m_last_iteration.fetch_add(1, std::memory_order_relaxed) + 1);
     memory.begin();
     bool continues = false;
     std::shared_ptr<RecordedGraph> plan;
@@ -116,8 +116,8 @@ IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
 
 // --- collecting ----------------------------------------------------------------------------------
 
-TaskHandle Passes::collect_task(PlanRecording& recording, TaskSpec& spec) {
-  Pass& pass = *recording.pass;
+TaskHandle Iterations::collect_task(PlanRecording& recording, TaskSpec& spec) {
+  Iteration& pass = *recording.pass;
   TaskHandle handle;
   if (pass.collects.load(std::memory_order_relaxed) && can_be_collected(spec)) try {
       handle = collect(pass, *recording.memory, spec);
@@ -134,12 +134,12 @@ TaskHandle Passes::collect_task(PlanRecording& recording, TaskSpec& spec) {
 
 /// Collects the task. Returns an invalid handle, and does nothing, when the pass does not collect
 /// any more.
-TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
+TaskHandle Iterations::collect(Iteration& pass, IterationMemory& memory, TaskSpec& spec) {
   bool const known = pass.recorded == nullptr && memory.next(spec);  // may ask the user's tags
   std::unique_lock lock(m_submission);
   std::size_t const place = pass.tasks.size();
   FoundEntries found(known ? 0 : spec.accesses.size());
-  if (!pass.collects || place == Pass::most_tasks) return {};
+  if (!pass.collects || place == Iteration::most_tasks) return {};
   if (known) {
     pass.plan = memory.leader().get();
     pass.plan->note_identities(place, spec, pass.number());
@@ -148,7 +148,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
     m_admission.find_entries(spec, pass.recorded->scope(), place, found);
   }
   pass.tasks.reserve(place + 1);
-  if (place == 0) m_passes.reserve(m_passes.size() + 1);
+  if (place == 0) m_iterations.reserve(m_iterations.size() + 1);
   Task& task = m_admission.make_task(spec);
   if (!known) try {
       std::weak_ptr<PlanState> replays;
@@ -162,7 +162,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
     }
   Provisional::begin(task, pass.provisional_id(place));
   if (place == 0) {
-    m_passes.push_back(&pass);
+    m_iterations.push_back(&pass);
     m_collecting.fetch_add(1, std::memory_order_relaxed);
   }
   pass.tasks.push_back(&task);
@@ -173,7 +173,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
 
 /// Begins the plan of this pass with the tasks that have been collected. The caller holds the
 /// graph's lock.
-void Passes::begin_plan(Pass& pass) {
+void Iterations::begin_plan(Iteration& pass) {
   auto plan = std::make_shared<RecordedGraph>(m_slab, m_failures, m_streams);
   for (std::size_t k = 0; k < pass.tasks.size(); ++k) plan->add_like(*pass.plan, k, *pass.tasks[k]);
   pass.plan = plan.get();
@@ -182,7 +182,7 @@ void Passes::begin_plan(Pass& pass) {
 
 /// Returns the plan with which a pass is to be submitted whose body is over. Null when the pass has
 /// been submitted, or is empty.
-std::shared_ptr<RecordedGraph> Passes::plan_of(Pass& pass, PassMemory& memory) {
+std::shared_ptr<RecordedGraph> Iterations::plan_of(Iteration& pass, IterationMemory& memory) {
   {
     std::lock_guard const lock(m_submission);
     if (!pass.collects || pass.tasks.empty()) return nullptr;
@@ -203,7 +203,7 @@ std::shared_ptr<RecordedGraph> Passes::plan_of(Pass& pass, PassMemory& memory) {
 
 /// Gives a collected task its id, and with it its place in the order of submission. The caller
 /// holds the submission lock.
-void Passes::number(Task& task) {
+void Iterations::number(Task& task) {
   Provisional::end(task, m_admission.take_id());
   if (task.marks.is_replay)
     for_each_plan(*static_cast<ReplayBody*>(task.body)->plan,
@@ -211,15 +211,15 @@ void Passes::number(Task& task) {
 }
 
 /// Submits the pass as one task with parts. False when it has been submitted on demand.
-bool Passes::admit_whole(Label const& label, Pass& pass,
+bool Iterations::admit_whole(Label const& label, Iteration& pass,
                          std::shared_ptr<RecordedGraph> const& plan) {
   bool const as_graph = plan->has_graph.load(std::memory_order_relaxed);
   std::vector<Task*> const& parts = pass.tasks;
   auto const construct = [&](void* storage) {
-    ::new (storage) WholePass{plan, &m_graphs, as_graph ? parts : std::vector<Task*>()};
+    ::new (storage) WholeIteration{plan, &m_graphs, as_graph ? parts : std::vector<Task*>()};
   };
-  TaskSpec spec(Label(label), as_graph ? PlanGraphs::pass_graph_ops : whole_ops, sizeof(WholePass),
-                alignof(WholePass), construct);
+  TaskSpec spec(Label(label), as_graph ? PlanGraphs::iteration_graph_ops : whole_ops, sizeof(WholeIteration),
+                alignof(WholeIteration), construct);
   spec.accesses = plan->requests();
   spec.priority = plan->priority();
   spec.synchronizing = !plan->barriers().empty();
@@ -227,9 +227,9 @@ bool Passes::admit_whole(Label const& label, Pass& pass,
   ScopePtr scope;
   {
     std::lock_guard const lock(m_submission);
-    scope = m_parts.take_scope();
+    scope = m_children.take_scope();
   }
-  scope->waits_for_owner = true;
+  scope->waits_for_parent = true;
   scope->is_planned = true;
   scope->plan_number = 0;
   if (!as_graph) scope->open.renew(parts.size());
@@ -258,7 +258,7 @@ bool Passes::admit_whole(Label const& label, Pass& pass,
       plan->give_accesses(k, *parts[k]);
       if (m_recorder) m_recorder->submitted(*parts[k]);  // all nodes come before their edges
     }
-    for (std::size_t k = 0; k < parts.size(); ++k) link_part(*plan, parts, k, as_graph);
+    for (std::size_t k = 0; k < parts.size(); ++k) link_child(*plan, parts, k, as_graph);
     if (as_graph)
       for (Task* part : parts) scope->parts.push_back({part, part->id});
     else
@@ -267,7 +267,7 @@ bool Passes::admit_whole(Label const& label, Pass& pass,
     if (m_kernel.planner() != nullptr) scope->plan_number = plan->number();
     whole->inner = std::move(scope);
     whole->is_split = true;
-    // Parts that are launched as a graph are complete with it.
+    // Children that are launched as a graph are complete with it.
     if (!as_graph) m_admission.count_submitted(parts.size());
     collects_no_more(pass);
   }
@@ -279,7 +279,7 @@ bool Passes::admit_whole(Label const& label, Pass& pass,
 
 /// Gives a part the edges that it has by the plan. A part without any gets one from the start of
 /// the whole.
-void Passes::link_part(RecordedGraph const& plan, std::vector<Task*> const& parts, std::size_t k,
+void Iterations::link_child(RecordedGraph const& plan, std::vector<Task*> const& parts, std::size_t k,
                        bool as_graph) {
   Task& part = *parts[k];
   std::lock_guard const lock(part.lock);  // a search for circles may look at its successors
@@ -295,21 +295,21 @@ void Passes::link_part(RecordedGraph const& plan, std::vector<Task*> const& part
 }
 
 /// The caller holds the graph's lock.
-void Passes::collects_no_more(Pass& pass) {
+void Iterations::collects_no_more(Iteration& pass) {
   pass.collects = false;
-  if (std::erase(m_passes, &pass) != 0) m_collecting.fetch_sub(1, std::memory_order_release);
+  if (std::erase(m_iterations, &pass) != 0) m_collecting.fetch_sub(1, std::memory_order_release);
 }
 
 /// Turns the tasks that the pass has collected into ordinary tasks; later ones are not collected.
 /// The caller holds the submission lock, and publishes the tasks afterwards.
-void Passes::admit_collected(Pass& pass, Vector<Unpublished>& admitted) {
+void Iterations::admit_collected(Iteration& pass, Vector<Unpublished>& admitted) {
   if (!pass.collects) return;
   pass.collects = false;
   // A thread that finds that no pass collects uses the ids, see `resolve`. So they are given
   // before.
   struct AtEnd {
-    Passes& passes;
-    Pass& pass;
+    Iterations& passes;
+    Iteration& pass;
     ~AtEnd() { passes.collects_no_more(pass); }
   } const at_end{*this, pass};
   auto const made_before = [](void*) {};
@@ -330,12 +330,12 @@ void Passes::admit_collected(Pass& pass, Vector<Unpublished>& admitted) {
   }
 }
 
-void Passes::publish(Vector<Unpublished> const& admitted) {
+void Iterations::publish(Vector<Unpublished> const& admitted) {
   Frame* const frame = Frame::of(m_kernel);
   for (Unpublished const& each : admitted) m_admission.publish(*each.task, each.rest, frame);
 }
 
-void Passes::admit(Pass* pass) {
+void Iterations::admit(Iteration* pass) {
   Vector<Unpublished> admitted;
   DeferDestructors const until_published;
   {
@@ -346,35 +346,35 @@ void Passes::admit(Pass* pass) {
 }
 
 /// Admits the collected tasks of the passes that `which` chooses, on all threads.
-void Passes::admit(FunctionRef<bool(Pass const&)> which) {
+void Iterations::admit(FunctionRef<bool(Iteration const&)> which) {
   if (m_collecting.load(std::memory_order_acquire) == 0) return;
   Vector<Unpublished> admitted;
   DeferDestructors const until_published;
   {
     std::lock_guard const lock(m_submission);
-    for (std::size_t k = m_passes.size(); k-- > 0;)
-      if (which(*m_passes[k])) admit_collected(*m_passes[k], admitted);
+    for (std::size_t k = m_iterations.size(); k-- > 0;)
+      if (which(*m_iterations[k])) admit_collected(*m_iterations[k], admitted);
   }
   publish(admitted);
 }
 
-void Passes::admit_all() {
-  admit([](Pass const&) { return true; });
+void Iterations::admit_all() {
+  admit([](Iteration const&) { return true; });
 }
 
 /// A thread that finds that no pass collects happens after the tasks have got their ids: the
 /// counter is taken down with release order after that.
-TaskHandle Passes::resolve(TaskHandle const& handle) {
+TaskHandle Iterations::resolve(TaskHandle const& handle) {
   if ((handle.id & PlanNode::recorded) != 0) {
     if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_kernel.is_done(handle))
-      admit([](Pass const& pass) {
+      admit([](Iteration const& pass) {
         return std::any_of(pass.tasks.begin(), pass.tasks.end(),
                            [](Task const* task) { return task->marks.is_replay; });
       });
     return handle;
   }
   if (handle.task->is_live(handle.id))
-    admit([&](Pass const& pass) { return pass.gave_out(handle.id); });
+    admit([&](Iteration const& pass) { return pass.gave_out(handle.id); });
   return Provisional::resolved(handle);
 }
 

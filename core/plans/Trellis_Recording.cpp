@@ -37,21 +37,21 @@ PlanRecording* PlanRecording::find(Kernel const& kernel) {
   return recording;
 }
 
-PlanRecording::PlanRecording(Kernel& in_kernel, Pass* of_pass, PassMemory* of_loop)
-    : kernel(in_kernel), pass(of_pass), memory(of_loop), outer(std::exchange(top, this)) {}
+PlanRecording::PlanRecording(Kernel& in_kernel, Iteration* of_iteration, IterationMemory* of_loop)
+    : kernel(in_kernel), pass(of_iteration), memory(of_loop), outer(std::exchange(top, this)) {}
 
 PlanRecording::~PlanRecording() {
   top = outer;
 }
 
 Plans::Plans(Kernel& kernel, Submission& admission, Cancellation& cancellation,
-             Destructors& destructors, PlanGraphs& graphs, Passes& passes, AsyncStreams& streams)
+             Destructors& destructors, PlanGraphs& graphs, Iterations& passes, AsyncStreams& streams)
     : m_kernel(kernel),
       m_admission(admission),
       m_cancellation(cancellation),
       m_destructors(destructors),
       m_graphs(graphs),
-      m_passes(passes),
+      m_iterations(passes),
       m_submission(kernel.lock()),
       m_slab(kernel.slab()),
       m_failures(kernel.failures()),
@@ -156,8 +156,8 @@ TaskHandle Plans::record_task(PlanRecording& recording, TaskSpec&& spec) {
   if (plan.tasks.size() == plan.tasks.capacity())  // so that no task is made and lost
     plan.tasks.reserve(std::max<std::size_t>(64, 2 * plan.tasks.size()));
   Task& task = make_recorded(spec, plan, plan.tasks.size());
-  if (task.marks.is_section) {  // no thread waits for it
-    task.marks.is_section = false;
+  if (task.marks.is_fork_join) {  // no thread waits for it
+    task.marks.is_fork_join = false;
     task.marks.has_own_queue = task.marks.main_thread && !m_kernel.is_serial();
   }
   plan.tasks.push_back(&task);

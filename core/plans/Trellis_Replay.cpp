@@ -8,7 +8,7 @@
 #include <kernel/Trellis_Frame.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <recorded/Trellis_Passes.hpp>
+#include <recorded/Trellis_Iterations.hpp>
 #include <task/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Plans.hpp>
@@ -40,7 +40,7 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
   // An observer of single tasks sees them run one by one.
   if (!is_recorded && plan->is_graph() && !m_kernel.numbers_runs() && rounds > 0) {
-    if (recording != nullptr) m_passes.admit(recording->pass);
+    if (recording != nullptr) m_iterations.admit(recording->pass);
     return m_graphs.replay_graph(label, plan, rounds);
   }
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
@@ -365,9 +365,9 @@ void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failu
   }
   Task& whole = *plan.whole.load(std::memory_order_relaxed);
   Task const* outermost = &whole;
-  while (outermost->is_recorded()) outermost = whole_of(*outermost);
-  bool const is_of_part = state == TaskState::failed && failure->origin != outermost->id;
-  note_failed(task, text, is_of_part ? of_part(failure) : failure, state == TaskState::cancelled);
+  while (outermost->is_recorded()) outermost = enclosing(*outermost);
+  bool const is_of_child = state == TaskState::failed && failure->origin != outermost->id;
+  note_failed(task, text, is_of_child ? of_child(failure) : failure, state == TaskState::cancelled);
   inherit(whole, failure);
   if (plan.rounds_overlap) return;
   std::lock_guard const lock(plan.lock);

@@ -80,8 +80,8 @@ bool PolicyEdges::add(SubmittedTask before, SubmittedTask after) {
                     ", which holds up the first: the edge would close a circle");
   if (m_recorder) m_recorder->edge(before.id(), after.id(), EdgeReason::policy);
   link(first, before.id(), second, after.id());
-  if (second.scope_kind == ScopeKind::parts && second.scope != first.scope)
-    m_kernel.owners_let_others_pass(second, m_reported.granted);
+  if (second.scope_kind == ScopeKind::children && second.scope != first.scope)
+    m_kernel.parents_let_others_pass(second, m_reported.granted);
   return true;
 }
 

@@ -57,7 +57,7 @@ class SerialOrder final : public SchedulingPolicy {
   using Place = Vector<std::uint64_t>;
   static Place place_of(ReadyTask task) {
     Place place;
-    for (Task const* each = task.impl(); each != nullptr; each = owner_of(*each))
+    for (Task const* each = task.impl(); each != nullptr; each = parent_of(*each))
       place.push_back(each->public_id());
     std::reverse(place.begin(), place.end());
     return place;

@@ -165,7 +165,7 @@ std::string StallReport::report() const {
     // Tasks of a plan are live all the time.
     bool const continues = seen.state == TaskState::ready || seen.state == TaskState::running;
     if (!is_live || (seen.is_recorded && !continues)) continue;
-    PartsHold const lock(*each.task, m_submission, PartsHold::nested);
+    ChildrenHold const lock(*each.task, m_submission, ChildrenHold::nested);
     if (each.task->live_id.load(std::memory_order_acquire) == each.id &&
         each.task->inner != nullptr) {
       Scope const& scope = *each.task->inner;

@@ -22,7 +22,7 @@ class AsyncStreams;
 class Cancellation;
 class Destructors;
 class Kernel;
-class Passes;
+class Iterations;
 class PlanGraphs;
 class Submission;
 class FailureLog;
@@ -41,7 +41,7 @@ class Workers;
 class Plans {
  public:
   Plans(Kernel& kernel, Submission& admission, Cancellation& cancellation, Destructors& destructors,
-        PlanGraphs& graphs, Passes& passes, AsyncStreams& streams);
+        PlanGraphs& graphs, Iterations& passes, AsyncStreams& streams);
   Plans(Plans const&) = delete;
   Plans& operator=(Plans const&) = delete;
 
@@ -93,7 +93,7 @@ class Plans {
   Cancellation& m_cancellation;
   Destructors& m_destructors;
   PlanGraphs& m_graphs;
-  Passes& m_passes;
+  Iterations& m_iterations;
   SubmissionLock& m_submission;
   TaskSlab& m_slab;
   FailureLog& m_failures;

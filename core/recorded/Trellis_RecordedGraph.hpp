@@ -80,7 +80,7 @@ struct OuterAccess {
 /// It is made by admission with a linker that records: each task is entered into a scope of the
 /// recorded graph, whose table knows the tasks by their places, counted from 1. A plan (see
 /// PlanState) consists of this and a task for each place, which runs in rounds. A pass of a loop
-/// (see Pass) consists of this and new tasks. After `seal` its tasks and edges do not change, so
+/// (see Iteration) consists of this and new tasks. After `seal` its tasks and edges do not change, so
 /// any number of passes may use it at the same time.
 class RecordedGraph {
  public:

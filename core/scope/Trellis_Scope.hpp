@@ -35,7 +35,7 @@ namespace trellis::Impl {
 /// all its life, `m_others` is not 0 before its end joins them. All decrements of it are
 /// acquire-release, and the body's thread reads it with acquire order. So the thread that finds
 /// that nothing is left happens after the body and all parts. It completes the task.
-class OpenParts {
+class OpenChildren {
  public:
   /// Resets the counts, with so many `parts` that no thread has begun to run.
   void renew(std::uint64_t parts = 0) {
@@ -49,7 +49,7 @@ class OpenParts {
       m_others.fetch_add(1, std::memory_order_relaxed);
   }
   /// True: nothing is left.
-  [[nodiscard]] bool part_over(bool on_thread_of_body) {
+  [[nodiscard]] bool child_over(bool on_thread_of_body) {
     if (!on_thread_of_body) return m_others.fetch_sub(1, std::memory_order_acq_rel) == 1;
     --m_own;
     return false;
@@ -68,7 +68,7 @@ class OpenParts {
 
   /// Called by the part that is the rest of the body, when the body is over. True if all others are
   /// over. It is false for a moment while the body's thread leaves the body.
-  [[nodiscard]] bool is_one_part() const { return m_others.load(std::memory_order_acquire) == 1; }
+  [[nodiscard]] bool is_one_child() const { return m_others.load(std::memory_order_acquire) == 1; }
 
  private:
   static constexpr std::uint64_t body = std::uint64_t{1} << 62;
@@ -81,7 +81,7 @@ class OpenParts {
 /// the parts of a task touch lies within what the task declared, so the edges of the task itself
 /// keep its parts apart from all other tasks.
 ///
-/// INVARIANT (locks). A scope of parts is guarded by the `parts_lock` of its owner, all others by
+/// INVARIANT (locks). A scope of parts is guarded by the `children_lock` of its owner, all others by
 /// the lock of the graph; when the graph is recorded, has rules, or runs serially, submission takes
 /// that in addition. `kind` and `owner` are set before there are tasks. A thread that holds two of
 /// these locks has taken that of the inner scope first, and that of the graph last.
@@ -91,7 +91,7 @@ struct Scope {
   Scope(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
       : table(tasks, failures, keep_all) {}
 
-  ScopeKind kind = ScopeKind::parts;
+  ScopeKind kind = ScopeKind::children;
   Task* owner = nullptr;  ///< has these as parts, or is a plan's; null: the graph's
   AccessTable table;
   TaskId newest = 0;               ///< of the tasks so far; ids grow within a scope
@@ -111,21 +111,21 @@ struct Scope {
   Vector<Area> local;        ///< what the owner made itself, and its parts may use freely
   AreaPlaces places_of_local;
   AreaPlaces places_of_declared;  ///< among the owner's accesses
-  OpenParts open;
+  OpenChildren open;
   /// The owner keeps only what its unfinished parts need. Set under the lock; see Shrinking for why
   /// it may be read without the lock.
   Relaxed<bool> shrinks{false};
   std::unique_ptr<Shrinking> shrinking;  ///< counts what they need
-  bool is_planned = false;               ///< the parts' order is that of a pass before, see Pass
+  bool is_planned = false;               ///< the parts' order is that of a pass before, see Iteration
   /// The scheduling policy knows the pass by this number, and a part by its place in it. 0: the
   /// scope is not planned, or the policy does not ask for passes.
   std::uint64_t plan_number = 0;
-  bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending
-  TaskId held_from = 0;          ///< the first part that waits so; see Sections
+  bool waits_for_parent = false;  ///< the parts may not start before their owner, which is pending
+  TaskId held_from = 0;          ///< the first part that waits so; see ForkJoins
   bool has_completions = false;  ///< the owner's body has made some
   std::atomic<int> open_completions{0};     ///< for messages
-  TaskState owner_state = TaskState::done;  ///< how the owner's body ended
-  int owner_row = -1;
+  TaskState parent_state = TaskState::done;  ///< how the owner's body ended
+  int parent_row = -1;
 
   /// True if it holds no objects of the user's, so it may be reset under a lock.
   [[nodiscard]] bool is_bare() const { return table.empty() && classes.empty(); }
@@ -151,11 +151,11 @@ struct Scope {
     open.renew();
     shrinks = false;
     shrinking.reset();
-    is_planned = waits_for_owner = has_completions = false;
+    is_planned = waits_for_parent = has_completions = false;
     held_from = 0;
     open_completions.store(0, std::memory_order_relaxed);
-    owner_state = TaskState::done;
-    owner_row = -1;
+    parent_state = TaskState::done;
+    parent_row = -1;
   }
 };
 
@@ -167,21 +167,21 @@ inline void put_into(Task& task, Scope& scope) {
 /// Holds the lock of a task's parts. A thread of the user's that submits to the graph already gets
 /// an error, as from the lock of the graph. `nested`: below another lock of the graph's.
 /// `first_while_deferring`: in a `DeferDestructors` that is there for longer.
-class PartsHold {
+class ChildrenHold {
  public:
   enum How { first, nested, first_while_deferring };
-  [[gnu::always_inline]] PartsHold(Task& owner, SubmissionLock const& graph, How how = first)
+  [[gnu::always_inline]] ChildrenHold(Task& owner, SubmissionLock const& graph, How how = first)
       : m_owner(owner), m_submitting(&graph), m_is_deferring(how != first_while_deferring) {
     if (how != nested && graph.is_held_here()) Submitting::refuse();
-    m_owner.parts_lock.lock();
+    m_owner.children_lock.lock();
     if (m_is_deferring) ++t_deferring_locks;
     m_submitting.begin();
   }
-  PartsHold(PartsHold const&) = delete;
-  PartsHold& operator=(PartsHold const&) = delete;
-  [[gnu::always_inline]] ~PartsHold() {
+  ChildrenHold(ChildrenHold const&) = delete;
+  ChildrenHold& operator=(ChildrenHold const&) = delete;
+  [[gnu::always_inline]] ~ChildrenHold() {
     m_submitting.end();
-    m_owner.parts_lock.unlock();
+    m_owner.children_lock.unlock();
     if (m_is_deferring && --t_deferring_locks == 0 && t_any_deferred_objects)
       destroy_deferred_objects();
   }
@@ -199,23 +199,23 @@ class PartsHold {
 class ScopeHold {
  public:
   ScopeHold(Task* owner, SubmissionLock& graph) {
-    if (owner != nullptr) m_parts.emplace(*owner, graph, PartsHold::nested);
+    if (owner != nullptr) m_children.emplace(*owner, graph, ChildrenHold::nested);
     m_graph.emplace(graph);
   }
 
  private:
-  std::optional<PartsHold> m_parts;
+  std::optional<ChildrenHold> m_children;
   std::optional<NestedHold> m_graph;
 };
 
-/// Returns the task whose `parts_lock` guards the scope of this one, which is live. Null: the
+/// Returns the task whose `children_lock` guards the scope of this one, which is live. Null: the
 /// graph's lock does.
 [[nodiscard]] inline Task* guard_of(Task const& task) {
-  return task.scope_kind == ScopeKind::parts ? task.scope->owner : nullptr;
+  return task.scope_kind == ScopeKind::children ? task.scope->owner : nullptr;
 }
 
 /// Returns the task that this one is a part, or a run, of; null: of none.
-[[nodiscard]] inline Task* owner_of(Task const& task) {
+[[nodiscard]] inline Task* parent_of(Task const& task) {
   return task.scope != nullptr ? task.scope->owner : nullptr;
 }
 
@@ -225,8 +225,8 @@ class ScopeHold {
 /// PlanState::waiting. The caller has the task's lock, and has found the task live under it.
 void for_each_replay_behind(Task const& task, FunctionRef<void(LiveAccess)> f);
 /// Returns the owner, or for a recorded task the replay.
-[[nodiscard]] inline Task* whole_of(Task const& task) {
-  return task.is_recorded() ? replay_of(task) : owner_of(task);
+[[nodiscard]] inline Task* enclosing(Task const& task) {
+  return task.is_recorded() ? replay_of(task) : parent_of(task);
 }
 
 }  // namespace trellis::Impl

@@ -31,7 +31,7 @@ class Shrinking {
   /// An area that parts need, and the kind of access.
   struct Need {
     AreaEntry* of_parts;  ///< in the parts' scope, where it stays while a part in flight has it
-    AreaEntry* of_owner;  ///< in the owner's scope; null: not looked up yet
+    AreaEntry* of_parent;  ///< in the owner's scope; null: not looked up yet
     Mode mode;
     StatePtr state;
     std::uint32_t parts;  ///< number of parts that need it
@@ -57,32 +57,32 @@ class Shrinking {
       ++found->parts;
       keys.push_back({access.entry, access.mode, state.get()});
     });
-    m_of_part.insert_or_assign(part.id, std::move(keys));
+    m_of_child.insert_or_assign(part.id, std::move(keys));
   }
   /// Called when a part is complete. Returns the needs that have ended.
-  [[nodiscard]] Vector<Need> part_over(TaskId part) {
+  [[nodiscard]] Vector<Need> child_over(TaskId part) {
     Vector<Need> gone;
-    auto const found = m_of_part.find(part);
-    if (found == m_of_part.end()) return gone;
+    auto const found = m_of_child.find(part);
+    if (found == m_of_child.end()) return gone;
     for (Key const& key : found->second) {
       auto const needs = m_needs.find(key.entry);
       for (Need& need : needs->second)
         if (need.mode == key.mode && need.state.get() == key.state && --need.parts == 0) {
-          m_not_placed -= need.of_owner == nullptr;
+          m_not_placed -= need.of_parent == nullptr;
           gone.push_back(need);
         }
       std::erase_if(needs->second, [](Need const& need) { return need.parts == 0; });
       if (needs->second.empty()) m_needs.erase(needs);
     }
-    m_of_part.erase(found);
+    m_of_child.erase(found);
     return gone;
   }
   /// True if the owner has an access for exactly each need. If not, it has some that cover the
   /// needs.
   [[nodiscard]] bool are_placed() const { return m_not_placed == 0; }
-  void place(Need& need, AreaEntry& of_owner) {
-    m_not_placed -= need.of_owner == nullptr;
-    need.of_owner = &of_owner;
+  void place(Need& need, AreaEntry& of_parent) {
+    m_not_placed -= need.of_parent == nullptr;
+    need.of_parent = &of_parent;
   }
   template <class F>
   void for_each_need(F&& f) {
@@ -97,7 +97,7 @@ class Shrinking {
     AnyState const* state;
   };
   HashMap<AreaEntry*, Vector<Need>> m_needs;
-  HashMap<TaskId, Vector<Key>> m_of_part;
+  HashMap<TaskId, Vector<Key>> m_of_child;
   std::size_t m_not_placed = 0;  ///< number of needs
 };
 

@@ -52,7 +52,7 @@ class HoldingBack final : public Orchestration {
   [[nodiscard]] std::string name() const override { return m_name; }
   /// Tasks deferred to the end of sections are released there; those for idle threads remain.
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override {
-    return kind || m_when != When::section_end ? all : 0;
+    return kind || m_when != When::fork_join_end ? all : 0;
   }
   [[nodiscard]] FuseInstruction fuse(TaskKind) override { return {.when = m_when}; }
 
@@ -84,19 +84,19 @@ class AllOnDevice final : public Orchestration {
   [[nodiscard]] std::string name() const override {
     return "all_on_device:" + std::to_string(m_device);
   }
-  void section_starts(int) override { m_sections.fetch_add(1, std::memory_order_relaxed); }
-  void section_ends(int) override { m_sections.fetch_sub(1, std::memory_order_relaxed); }
+  void fork_join_starts(int) override { m_fork_joins.fetch_add(1, std::memory_order_relaxed); }
+  void fork_join_ends(int) override { m_fork_joins.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] std::size_t hold_back(TaskKind) override { return within() ? all : 0; }
   [[nodiscard]] FuseInstruction fuse(TaskKind) override {
-    FuseInstruction out{.device = m_device, .when = When::section_end};
+    FuseInstruction out{.device = m_device, .when = When::fork_join_end};
     if (!within()) out.min = 1;
     return out;
   }
 
  private:
-  [[nodiscard]] bool within() const { return m_sections.load(std::memory_order_relaxed) > 0; }
+  [[nodiscard]] bool within() const { return m_fork_joins.load(std::memory_order_relaxed) > 0; }
   int const m_device;
-  std::atomic<int> m_sections{0};
+  std::atomic<int> m_fork_joins{0};
 };
 
 class RoundRobin final : public Orchestration {
@@ -138,14 +138,14 @@ class Learning final : public Orchestration {
   }
 
   [[nodiscard]] std::string name() const override { return m_name; }
-  void section_starts(int depth) override {
-    if (depth == 0) count_section();
-    for (Variant const& each : m_variants) each.strategy->section_starts(depth);
+  void fork_join_starts(int depth) override {
+    if (depth == 0) count_fork_join();
+    for (Variant const& each : m_variants) each.strategy->fork_join_starts(depth);
   }
-  void section_ends(int depth) override {
-    for (Variant const& each : m_variants) each.strategy->section_ends(depth);
+  void fork_join_ends(int depth) override {
+    for (Variant const& each : m_variants) each.strategy->fork_join_ends(depth);
   }
-  [[nodiscard]] SectionPolicy section(int depth, std::size_t parts, TaskKind kind) override {
+  [[nodiscard]] ForkJoinPolicy section(int depth, std::size_t parts, TaskKind kind) override {
     return current().section(depth, parts, kind);
   }
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return current().hold_back(kind); }
@@ -159,7 +159,7 @@ class Learning final : public Orchestration {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr int sections_of_turn = 16;
+  static constexpr int fork_joins_of_turn = 16;
   static constexpr std::size_t batch = 16;
   struct Variant {
     std::shared_ptr<Orchestration> strategy;
@@ -169,11 +169,11 @@ class Learning final : public Orchestration {
   [[nodiscard]] Orchestration& current() const {
     return *m_variants[m_current.load(std::memory_order_relaxed)].strategy;
   }
-  void count_section() {
+  void count_fork_join() {
     std::lock_guard const lock(m_mutex);
-    if (m_sections++ % sections_of_turn != 0) return;
+    if (m_fork_joins++ % fork_joins_of_turn != 0) return;
     auto const now = Clock::now();
-    if (m_sections == 1) {
+    if (m_fork_joins == 1) {
       m_turn_began = now;
       return;
     }
@@ -197,7 +197,7 @@ class Learning final : public Orchestration {
   std::vector<Variant> m_variants;
   std::atomic<std::size_t> m_current{0};
   std::mutex m_mutex;  ///< guards what follows, and `seconds`
-  std::uint64_t m_sections = 0;
+  std::uint64_t m_fork_joins = 0;
   Clock::time_point m_turn_began{};
   std::mt19937_64 m_random;
 };
@@ -222,7 +222,7 @@ std::shared_ptr<Orchestration> make_native() {
   return std::make_shared<Native>();
 }
 std::shared_ptr<Orchestration> make_bsp() {
-  return std::make_shared<HoldingBack>("bsp", When::section_end);
+  return std::make_shared<HoldingBack>("bsp", When::fork_join_end);
 }
 std::shared_ptr<Orchestration> make_backfill() {
   return std::make_shared<HoldingBack>("backfill", When::when_idle);

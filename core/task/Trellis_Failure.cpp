@@ -13,14 +13,14 @@ std::string copy_or_short(std::string const& text) try {
   return short_text;
 }
 
-FailurePtr of_part(FailurePtr const& failure) {
+FailurePtr of_child(FailurePtr const& failure) {
   auto own = make_shared_unlocked<Failure>();
   own->origin = failure->origin;
   own->origin_text = copy_or_short(failure->origin_text);
   own->what = copy_or_short(failure->what);
   own->cause = failure->cause;
   own->is_asked = failure->is_asked;
-  own->of_part = failure;
+  own->of_child = failure;
   return own;
 }
 
@@ -37,7 +37,7 @@ void FailureLog::note(TaskId task, std::string const& task_text, FailurePtr fail
                          [](auto const& a, auto const& b) { return a->origin < b->origin; }),
         failure);
     if (origins.size() > Report::max_origins) origins.pop_back();
-  } else if (failure->of_part == nullptr) {
+  } else if (failure->of_child == nullptr) {
     ++m_unreported.cancelled_count;
   }
   insert(task, {std::move(failure), copy_or_short(task_text), m_reports, task, false});
@@ -83,7 +83,7 @@ FailurePtr FailureLog::poisons(TaskId task, bool unless_known) const {
   if (found == m_failures.end() || found->second.report != m_reports) return nullptr;
   if (unless_known && found->second.is_known) return nullptr;
   FailurePtr const& failure = found->second.failure;
-  return failure->of_part != nullptr ? failure->of_part
+  return failure->of_child != nullptr ? failure->of_child
                                      : failure;  // only the owner says how it happened
 }
 
@@ -121,7 +121,7 @@ namespace {
 
 Error make_error_of_asked(TaskId task, std::string const& task_text, Failure const& failure) {
   std::string const why = failure.origin_text + " was cancelled: " + failure.what;
-  if (failure.of_part != nullptr)
+  if (failure.of_child != nullptr)
     return {Error::Kind::cancelled, task_text + " was cancelled, because a part of it was: " + why,
             failure.cause};
   if (task == failure.origin) return {Error::Kind::cancelled, why, failure.cause};
@@ -133,8 +133,8 @@ Error make_error_of_asked(TaskId task, std::string const& task_text, Failure con
 Error make_error(TaskId task, std::string const& task_text, Failure const& failure) {
   failure.observed.store(true, std::memory_order_relaxed);
   if (failure.is_asked) return make_error_of_asked(task, task_text, failure);
-  if (failure.of_part != nullptr) {
-    failure.of_part->observed.store(true, std::memory_order_relaxed);
+  if (failure.of_child != nullptr) {
+    failure.of_child->observed.store(true, std::memory_order_relaxed);
     return {Error::Kind::task_failed,
             task_text + " failed, because a part of it failed: " + failure.origin_text +
                 " failed: " + failure.what,

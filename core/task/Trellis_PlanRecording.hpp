@@ -10,14 +10,14 @@
 namespace trellis::Impl {
 
 class Kernel;
-class Pass;
-class PassMemory;
+class Iteration;
+class IterationMemory;
 struct PlanState;
 
 /// Exists while the tasks that a thread submits to a graph are recorded, or collected by a pass of
 /// `iterate`.
 struct PlanRecording {
-  explicit PlanRecording(Kernel& in_kernel, Pass* of_pass = nullptr, PassMemory* of_loop = nullptr);
+  explicit PlanRecording(Kernel& in_kernel, Iteration* of_iteration = nullptr, IterationMemory* of_loop = nullptr);
   PlanRecording(PlanRecording const&) = delete;
   PlanRecording& operator=(PlanRecording const&) = delete;
   ~PlanRecording();
@@ -28,8 +28,8 @@ struct PlanRecording {
   }
 
   Kernel& kernel;
-  Pass* const pass;          ///< or null
-  PassMemory* const memory;  ///< of the pass
+  Iteration* const pass;          ///< or null
+  IterationMemory* const memory;  ///< of the pass
   std::shared_ptr<PlanState> plan;
   PlanRecording* const outer;  ///< of another graph, on the same thread
   /// The innermost recording on this thread, or null.

@@ -24,7 +24,7 @@ void Task::prepare_for_device(int stream) {
   on_device->wanted_stream = stream;
 }
 
-TaskState state_of_whole(Task const& task) {
+TaskState state_of_parent(Task const& task) {
   if (task.failure == nullptr) return TaskState::done;
   bool const was_asked = task.failure->is_asked && task.failure->origin == task.id;
   return was_asked ? TaskState::cancelled : TaskState::failed;

@@ -41,7 +41,7 @@ struct ScopeDeleter {
 using ScopePtr = std::unique_ptr<Scope, ScopeDeleter>;
 
 /// What kind of tasks a scope has; see Scope.
-enum class ScopeKind : std::uint8_t { graph, parts, rounds };
+enum class ScopeKind : std::uint8_t { graph, children, rounds };
 
 /// One access of a task in flight, for exclusion and for messages.
 struct TaskAccess {
@@ -162,14 +162,14 @@ struct alignas(64) Task {
   // Most tasks neither read nor write the rest. Flags and counts above tell whether it is used, as
   // even a line that is only read would have to be fetched for each task.
   Relaxed<Scope*> scope{nullptr};  ///< that it belongs to, which lives longer; null: the graph's
-  /// The scope of its own parts. It is set and taken under `parts_lock`, or under the graph's lock
+  /// The scope of its own parts. It is set and taken under `children_lock`, or under the graph's lock
   /// (for a pass, before it is published). So a thread that does not know whether the task runs
   /// holds both while it looks.
   ScopePtr inner;
   /// Guards `inner` and all that is in it, see Scope. It is in the task and not in the scope, as
   /// memory of a task outlives the task. So a thread with a stale pointer may take the lock, and
   /// then sees that the pointer is stale.
-  SpinLock parts_lock;
+  SpinLock children_lock;
   std::unique_ptr<TaskExtras> extras;
   PlanNode* node = nullptr;          ///< of a recorded task: its plan's data of it
   std::size_t body_alignment = 0;    ///< of a body on the heap
@@ -392,7 +392,7 @@ struct alignas(64) Task {
 /// the task that was submitted first, whichever finished first.
 void inherit(Task& task, FailurePtr const& failure);
 /// Returns the state with which a task ends whose body has returned, and whose parts are over.
-[[nodiscard]] TaskState state_of_whole(Task const& task);
+[[nodiscard]] TaskState state_of_parent(Task const& task);
 
 /// Returns what an edge between two tasks waits for.
 [[nodiscard]] Trigger trigger_between(Task const& before, Task const& after);

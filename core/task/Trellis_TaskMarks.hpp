@@ -14,7 +14,7 @@ struct TaskMarks {
   bool main_thread : 1 = false;
   bool is_resumed : 1 = false;  ///< a body that runs again and again, see Engine::pop
   bool is_fusable : 1 = false;  ///< may be held back, see FusionPool
-  bool is_section : 1 = false;  ///< a thread waits for it, see Sections
+  bool is_fork_join : 1 = false;  ///< a thread waits for it, see ForkJoins
   bool synchronizing : 1 = false;
   bool is_replay : 1 = false;  ///< its body is a plan, see Plans::run_plan
   /// It runs on a device, or with another number of threads than a worker has.

@@ -49,7 +49,7 @@ struct TaskOps {
   FusionOps const* fusion = nullptr;
 
   /// Returns how many sections enclose this one. Null: it is not the body of a section.
-  int (*section_depth)(void const* body) = nullptr;
+  int (*fork_join_depth)(void const* body) = nullptr;
 
   // For warnings.
   static constexpr int not_known = -1;

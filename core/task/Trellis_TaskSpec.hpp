@@ -31,7 +31,7 @@ struct TaskSpec : TaskMarks {
         body_alignment(alignment),
         construct(construct_body) {
     is_fusable = operations.fusion != nullptr;
-    is_section = operations.section_depth != nullptr;
+    is_fork_join = operations.fork_join_depth != nullptr;
   }
 
   Label label;

@@ -134,7 +134,7 @@ void Graph::write_dot(std::ostream& out) const {
   // The parts of a task lie in a frame below it, to any depth: each task is written when its turn
   // comes, and a null closes a frame.
   std::vector<TaskRecord const*> stack;
-  auto const write_with_parts = [&](TaskRecord const& first) {
+  auto const write_with_children = [&](TaskRecord const& first) {
     stack.assign(1, &first);
     while (!stack.empty()) {
       TaskRecord const* const task = stack.back();
@@ -156,7 +156,7 @@ void Graph::write_dot(std::ostream& out) const {
     }
   };
   for (TaskRecord const& task : m_nodes)
-    if (task.parent == 0 || !has(task.parent)) write_with_parts(task);
+    if (task.parent == 0 || !has(task.parent)) write_with_children(task);
   for (EdgeRecord const& edge : m_edges) {
     text += "  t" + std::to_string(edge.from) + " -> t" + std::to_string(edge.to);
     text += edge.released ? released_style : style(edge.reason);

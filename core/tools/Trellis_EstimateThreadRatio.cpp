@@ -134,8 +134,8 @@ ThreadFeedback::ThreadFeedback(int threads, ThreadFeedbackOptions options)
 
 ThreadRatio ThreadFeedback::passed(Graph const& pass, TaskCost const& took,
                                    ThreadRatio const& with) {
-  if (!is_like(pass, m_pass)) m_measured.clear();
-  m_pass = pass;
+  if (!is_like(pass, m_iteration)) m_measured.clear();
+  m_iteration = pass;
   std::vector<double>& known = m_measured[with.threads];
   bool const is_new = known.empty();
   known.resize(pass.nodes().size());
@@ -143,7 +143,7 @@ ThreadRatio ThreadFeedback::passed(Graph const& pass, TaskCost const& took,
     double const time = took(pass.nodes()[k]);
     known[k] = is_new ? time : (known[k] + time) / 2;
   }
-  double const max_speedup = analyse(m_pass, by_position(m_pass, times(1))).max_speedup();
+  double const max_speedup = analyse(m_iteration, by_position(m_iteration, times(1))).max_speedup();
   std::vector<ThreadRatio> const ratios = thread_ratios(m_threads, max_speedup);
   bool const is_choice = ratios.size() > 1 || ratios.front() != with;
   if (is_choice && !m_measured.contains(1)) return {ratios.front().workers, 1};
@@ -179,12 +179,12 @@ std::vector<double> ThreadFeedback::times(int threads) const {
   auto const& [had, took] = *m_measured.begin();
   std::vector<double> guessed(took.size());
   for (std::size_t k = 0; k < took.size(); ++k)
-    guessed[k] = m_options.guess(m_pass.nodes()[k], took[k], had, threads);
+    guessed[k] = m_options.guess(m_iteration.nodes()[k], took[k], had, threads);
   return guessed;
 }
 
 double ThreadFeedback::makespan(ThreadRatio const& ratio) const {
-  Graph const graph = on_workers_of(ratio.threads, m_pass);
+  Graph const graph = on_workers_of(ratio.threads, m_iteration);
   return list_makespan(graph, ratio.workers, by_position(graph, times(ratio.threads)));
 }
 

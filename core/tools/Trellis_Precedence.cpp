@@ -17,14 +17,14 @@ std::uint64_t body_end(TaskRecord const& task) {
   return std::max(task.returned_ns != 0 ? task.returned_ns : task.finished_ns, task.started_ns);
 }
 
-std::vector<bool> owners_of(Graph const& graph) {
+std::vector<bool> parents_of(Graph const& graph) {
   std::unordered_map<TaskId, std::size_t> position;
   for (std::size_t p = 0; p < graph.nodes().size(); ++p) position.emplace(graph.nodes()[p].id, p);
-  std::vector<bool> is_owner(graph.nodes().size(), false);
+  std::vector<bool> is_parent(graph.nodes().size(), false);
   for (TaskRecord const& task : graph.nodes())
     if (auto const owner = position.find(task.parent); owner != position.end())
-      is_owner[owner->second] = true;
-  return is_owner;
+      is_parent[owner->second] = true;
+  return is_parent;
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ std::vector<bool> owners_of(Graph const& graph) {
 std::vector<TaskTimes> measured_times(Graph const& graph) {
   std::vector<TaskRecord> const& nodes = graph.nodes();
   std::vector<TaskTimes> times(nodes.size());
-  std::vector<bool> const is_owner = owners_of(graph);
+  std::vector<bool> const is_parent = parents_of(graph);
   struct Interval {
     std::uint64_t begin;
     std::uint64_t end;
@@ -44,9 +44,9 @@ std::vector<TaskTimes> measured_times(Graph const& graph) {
   for (std::size_t p = 0; p < nodes.size(); ++p) {
     TaskRecord const& task = nodes[p];
     if (task.state != TaskState::done && task.state != TaskState::failed) continue;
-    if (is_owner[p] && task.returned_ns == 0) continue;  // a replay: nothing but its parts
+    if (is_parent[p] && task.returned_ns == 0) continue;  // a replay: nothing but its parts
     rows[task.row].push_back({task.started_ns, body_end(task), p});
-    if (task.completes_later && !is_owner[p] && task.finished_ns > body_end(task))
+    if (task.completes_later && !is_parent[p] && task.finished_ns > body_end(task))
       times[p].latency = static_cast<double>(task.finished_ns - body_end(task));
   }
   std::vector<std::uint64_t> within(nodes.size(), 0);  // time of what ran above the body
@@ -78,7 +78,7 @@ std::vector<TaskTimes> measured_times(Graph const& graph) {
 Precedence::Precedence(Graph const& graph)
     : m_size(graph.nodes().size()), m_times(measured_times(graph)) {
   add_edges(graph);
-  add_parts(graph);
+  add_children(graph);
   std::stable_sort(m_arcs.begin(), m_arcs.end(),
                    [](Arc const& a, Arc const& b) { return a.from < b.from; });
   m_first.assign(m_size + 1, 0);
@@ -119,7 +119,7 @@ void Precedence::add_edges(Graph const& graph) {
   }
 }
 
-void Precedence::add_parts(Graph const& graph) {
+void Precedence::add_children(Graph const& graph) {
   std::vector<TaskRecord> const& nodes = graph.nodes();
   std::unordered_map<TaskId, std::uint32_t> position;
   for (std::uint32_t p = 0; p < m_size; ++p) position.emplace(nodes[p].id, p);

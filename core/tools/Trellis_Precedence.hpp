@@ -69,7 +69,7 @@ class Precedence {
 
  private:
   void add_edges(Graph const& graph);
-  void add_parts(Graph const& graph);
+  void add_children(Graph const& graph);
   [[nodiscard]] std::string circle(Graph const& graph,
                                    std::vector<std::uint32_t> const& open) const;
 

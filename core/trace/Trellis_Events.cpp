@@ -48,8 +48,8 @@ void Events::tell(Task const& task, TaskState state, int row) {
   if (m_timed != nullptr) take_time(task, state);
   m_statistics.changed(task.public_id(), state, [&] {
     if (task.is_recorded()) return false;  // its owner is the plan's, not a task
-    Task const* const owner = owner_of(task);
-    return owner != nullptr && owner->ops->section_depth != nullptr;
+    Task const* const owner = parent_of(task);
+    return owner != nullptr && owner->ops->fork_join_depth != nullptr;
   });
   if (m_recorder) {
     if (state == TaskState::ready || state == TaskState::running)
@@ -60,7 +60,7 @@ void Events::tell(Task const& task, TaskState state, int row) {
   if (m_options.observer == nullptr) return;
   auto const since = std::chrono::steady_clock::now() - m_start;
   TaskEvent const event{task.public_id(),
-                        owner_of(task) != nullptr ? owner_of(task)->public_id() : 0,
+                        parent_of(task) != nullptr ? parent_of(task)->public_id() : 0,
                         task.label.view(),
                         state,
                         row,

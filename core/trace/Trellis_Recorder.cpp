@@ -116,7 +116,7 @@ void Recorder::submitted(Task const& task) {
   std::lock_guard const lock(m_lock);
   Node& node = m_nodes.grow();
   node.id = task.public_id();
-  node.parent = owner_of(task) != nullptr ? owner_of(task)->public_id() : 0;
+  node.parent = parent_of(task) != nullptr ? parent_of(task)->public_id() : 0;
   node.label = std::move(label);
   node.pattern = task.ops->pattern;
   node.space = space;

@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds between_samples{10};
 constexpr std::string_view header = statistics_header;
 constexpr std::size_t column_count = 12;
-constexpr std::size_t sections_column = 10;  ///< columns from this one on have rows of their own
+constexpr std::size_t fork_joins_column = 10;  ///< columns from this one on have rows of their own
 
 std::atomic<int> s_rank{-1};
 
@@ -116,13 +116,13 @@ struct Statistics::State {
     std::mutex mutex;
     struct Known {
       TaskState state;
-      bool is_section_part;
+      bool is_fork_join_child;
     };
     HashMap<TaskId, Known> tasks;
     std::array<std::uint64_t, 3> count{};  ///< pending, ready, running
     std::uint64_t spawned = 0;
     std::uint64_t completed = 0;
-    std::int64_t section_parts = 0;
+    std::int64_t fork_join_children = 0;
   };
 
   std::string file;
@@ -143,11 +143,11 @@ struct Statistics::State {
   std::condition_variable end;
   std::thread sampler;
 
-  [[nodiscard]] std::int64_t section_parts() {
+  [[nodiscard]] std::int64_t fork_join_children() {
     std::int64_t all = 0;
     for (Piece& piece : pieces) {
       std::lock_guard const lock(piece.mutex);
-      all += piece.section_parts;
+      all += piece.fork_join_children;
     }
     return all;
   }
@@ -160,7 +160,7 @@ struct Statistics::State {
       all.pending += piece.count[0];
       all.ready += piece.count[1];
       all.running += piece.count[2];
-      all.section_parts += piece.section_parts;
+      all.fork_join_children += piece.fork_join_children;
     }
     all.spawned_fusable = fusable.load(std::memory_order_relaxed);
     all.batches = batches.load(std::memory_order_relaxed);
@@ -195,7 +195,7 @@ struct Statistics::State {
       add(all.running);
       add(all.in_flight());
       add(sections);
-      add(all.section_parts);
+      add(all.fork_join_children);
       row += '\n';
       rows += row;
       last = all;
@@ -252,7 +252,7 @@ Statistics::~Statistics() {
   }
 }
 
-void Statistics::note_state(TaskId task, TaskState state, FunctionRef<bool()> is_section_part) {
+void Statistics::note_state(TaskId task, TaskState state, FunctionRef<bool()> is_fork_join_child) {
   State::Piece& piece = m_state->pieces[task % m_state->pieces.size()];
   auto const place = [](TaskState of) { return static_cast<std::size_t>(of); };
   static_assert(static_cast<int>(TaskState::pending) == 0 &&
@@ -262,14 +262,14 @@ void Statistics::note_state(TaskId task, TaskState state, FunctionRef<bool()> is
   auto const [known, is_new] = piece.tasks.try_emplace(task, State::Piece::Known{state, false});
   if (is_new) {
     ++piece.spawned;
-    known->second.is_section_part = is_section_part();
-    piece.section_parts += known->second.is_section_part ? 1 : 0;
+    known->second.is_fork_join_child = is_fork_join_child();
+    piece.fork_join_children += known->second.is_fork_join_child ? 1 : 0;
   } else {
     --piece.count[place(known->second.state)];
   }
   if (is_over) {
     ++piece.completed;
-    piece.section_parts -= known->second.is_section_part ? 1 : 0;
+    piece.fork_join_children -= known->second.is_fork_join_child ? 1 : 0;
     piece.tasks.erase(known);
   } else {
     ++piece.count[place(state)];
@@ -288,8 +288,8 @@ void Statistics::note_batch(std::size_t tasks) {
   m_state->batches.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Statistics::note_section(int by) {
-  std::int64_t const parts = m_state->file.empty() ? 0 : m_state->section_parts();
+void Statistics::note_fork_join(int by) {
+  std::int64_t const parts = m_state->file.empty() ? 0 : m_state->fork_join_children();
   std::lock_guard const lock(m_state->mutex);
   m_state->sections += by;
   if (m_state->file.empty()) return;
@@ -438,7 +438,7 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
         double const height_of = most > 0 ? value / most * height : 0;
         std::string const x = std::to_string(left + where.second);
         // The number of sections stays the same until the next row.
-        if (k >= sections_column && before >= 0)
+        if (k >= fork_joins_column && before >= 0)
           points += x + ',' + std::to_string(y + height - before) + ' ';
         points += x + ',' + std::to_string(y + height - height_of) + ' ';
         before = height_of;

@@ -25,7 +25,7 @@ inline constexpr std::string_view statistics_header =
 /// The counters of a graph over time. If they are not wanted, each call is only one test.
 ///
 /// A separate thread takes a sample every few milliseconds, which is a row of the file. Spawned
-/// tasks and batches are counted since the last sample. Sections change seldom, and no change is to
+/// tasks and batches are counted since the last sample. ForkJoins change seldom, and no change is to
 /// be missed. So there is an extra row when a section starts, when its parts start, and when it
 /// ends. It has the number of sections and of their parts in flight; its other columns are empty.
 class Statistics {
@@ -39,10 +39,10 @@ class Statistics {
   ~Statistics();
 
   [[nodiscard]] bool are_on() const { return m_state != nullptr; }
-  /// Counts a task that has entered this state. `is_section_part` returns whether it is a part of a
+  /// Counts a task that has entered this state. `is_fork_join_child` returns whether it is a part of a
   /// section. It is called for a new task, while its section exists.
-  void changed(TaskId task, TaskState state, FunctionRef<bool()> is_section_part) {
-    if (m_state != nullptr) note_state(task, state, is_section_part);
+  void changed(TaskId task, TaskState state, FunctionRef<bool()> is_fork_join_child) {
+    if (m_state != nullptr) note_state(task, state, is_fork_join_child);
   }
   /// Counts a spawned task that may be fused.
   void fusable() {
@@ -56,7 +56,7 @@ class Statistics {
   }
   /// Notes that a section starts (1) or ends (-1), or that its parts start (0).
   void section(int by) {
-    if (m_state != nullptr) note_section(by);
+    if (m_state != nullptr) note_fork_join(by);
   }
   /// Requires `are_on`.
   [[nodiscard]] GraphStatistics now() const;
@@ -67,11 +67,11 @@ class Statistics {
 
  private:
   struct State;
-  void note_state(TaskId task, TaskState state, FunctionRef<bool()> is_section_part);
+  void note_state(TaskId task, TaskState state, FunctionRef<bool()> is_fork_join_child);
   void note_fusable();
   void note_held(std::int64_t by);
   void note_batch(std::size_t tasks);
-  void note_section(int by);
+  void note_fork_join(int by);
 
   std::unique_ptr<State> m_state;  ///< null: not wanted
 };

@@ -14,10 +14,10 @@ Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* record
       m_label(spec.label),
       m_construct(spec.construct) {
   if (spec.synchronizing) m_warnings.host_looks();  // it may read and write anything
-  bool const is_part = spec.parent.task != nullptr;
+  bool const is_child = spec.parent.task != nullptr;
   {
     std::lock_guard const lock(m_warnings.m_mutex);
-    if (!is_part) {
+    if (!is_child) {
       std::unique_ptr<WarnFlow>* const recorded =
           recording != nullptr ? &m_warnings.m_recordings[recording] : nullptr;
       if (recorded != nullptr && *recorded == nullptr)
@@ -28,7 +28,7 @@ Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* record
     if (spec.ops->copy == nullptr && spec.ops->captured == TaskOps::not_known) return;
     // A lambda captures what it uses. A class may have Views for other tasks. A task that is
     // submitted in a body may share Views with that body, which has declared what both use.
-    if (!is_part && !in_body && spec.ops->is_closure) m_known = m_flow->known_but_named_by(spec);
+    if (!is_child && !in_body && spec.ops->is_closure) m_known = m_flow->known_but_named_by(spec);
   }
   std::uint64_t const every = m_known.size() / Captures::most_known + 1;
   if (std::uint64_t const random = m_task * 0x9E3779B97F4A7C15u; (random >> 32) % every != 0)

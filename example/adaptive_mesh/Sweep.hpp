@@ -16,7 +16,7 @@
 
 /// This header moves a mesh forward in time. A step is a section with a part for each subdomain.
 ///
-/// Sections name the states of patches, and enclaves name their buffers; see example/enclaves.
+/// ForkJoins name the states of patches, and enclaves name their buffers; see example/enclaves.
 /// Where a patch has a neighbour in another subdomain both are of the skeleton. So only the
 /// subdomain itself reads the states of its enclaves, and a part need not wait for the enclaves of
 /// other subdomains.

@@ -96,10 +96,10 @@ class HybridRun {
     for (int number : {0, 1}) Simulated::device(number).clear_log();
     std::int64_t const begin = Simulated::clock().now();
     if (is_serial())
-      m_model.submit_pass();
+      m_model.submit_iteration();
     else
       trellis::host_task("pass", trellis::ResourcePolicy(m_graph, trellis::main_thread),
-                         [this] { m_model.submit_pass(); });
+                         [this] { m_model.submit_iteration(); });
     m_graph.wait();
     std::int64_t const end = Simulated::clock().now();
     m_begin = begin;

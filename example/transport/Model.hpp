@@ -50,10 +50,10 @@ class ModelOf {
 
   /// Submits a step: a pass of the model, then ordinary tasks that advance the scalars.
   void step() {
-    submit_pass();
+    submit_iteration();
     submit_updates();
   }
-  void submit_pass() { m_model.submit(); }
+  void submit_iteration() { m_model.submit(); }
   void submit_updates() {
     for (std::size_t e = 0; e < m_phi.size(); ++e)
       trellis::parallel_for(

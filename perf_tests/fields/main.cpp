@@ -122,7 +122,7 @@ void measure_transport(Options const& options, trellis::TaskGraph& graph,
   for (transport::RatioFindings const& each : ratios) tell(each, true);
 }
 
-/// Passes and plans in turns, at a size that memory bounds and at one where overhead counts.
+/// Iterations and plans in turns, at a size that memory bounds and at one where overhead counts.
 void measure_frozen(Options const& options, trellis::TaskGraph& graph, int equations, int cells,
                     int steps, Report& report) {
   transport::Problem problem;
@@ -157,7 +157,7 @@ void measure_frozen(Options const& options, trellis::TaskGraph& graph, int equat
                            {"tasks", problem.tasks()},
                            {"us_per_task_frozen", each * frozen},
                            {"us_per_task_pass", each * passes},
-                           {"of_pass", frozen / passes},
+                           {"of_iteration", frozen / passes},
                            {"us_per_task_frozen_at_once", each * frozen_at_once},
                            {"us_per_task_pass_at_once", each * passes_at_once},
                            {"of_pass_at_once", frozen_at_once / passes_at_once},

@@ -19,7 +19,7 @@ def arguments(name):
 
 
 # What a row counts, in the order in which it is looked for.
-TIMES = ("time_per_task", "time_per_section", "time_per_member")
+TIMES = ("time_per_task", "time_per_fork_join", "time_per_member")
 
 
 def flatten(benchmarks):
@@ -78,7 +78,7 @@ def plot_tasks(pyplot, rows, key, xlabel):
 
 
 def plot_sections(pyplot, rows):
-    sections = [row for row in rows if row["counted"] == "time_per_section"]
+    sections = [row for row in rows if row["counted"] == "time_per_fork_join"]
     title = "Forking and joining empty parts"
     return plot(pyplot, lines_over(sections, "parts", with_workers), title, "number of parts", "time per section [µs]", True)
 

@@ -90,7 +90,7 @@ class TaskScope {
   /// the stack of this task. When none are left for it, it sleeps, and another thread takes its
   /// place. Throws `Error` when one of them failed; this task then fails as well, even if the
   /// exception is caught.
-  void wait() { Impl::GraphInternals::wait_for_parts(m_self, m_running); }
+  void wait() { Impl::GraphInternals::wait_for_children(m_self, m_running); }
 
   /// Replaces accesses of this task by narrower ones from here on. Each new access must lie within
   /// one access of the task. All new ones that lie within an access replace it. (If several
@@ -125,7 +125,7 @@ class TaskScope {
   ///
   /// When a part ends that was the last one to need something, the task's successors are checked
   /// once.
-  void shrink_to_parts() { Impl::GraphInternals::shrink_to_parts(m_self); }
+  void shrink_to_children() { Impl::GraphInternals::shrink_to_children(m_self); }
 
   /// Declares that this body made the View or Token, so that its parts may use it freely. Returns
   /// it.

@@ -20,14 +20,14 @@ namespace Impl {
 
 /// The callable of a section's task.
 template <class Body>
-struct SectionCall {
-  using is_section = void;
+struct ForkJoinCall {
+  using is_fork_join = void;
   Body body;
   int depth;
   template <class... Views>
     requires std::is_invocable_v<Body&, TaskScope&, Views...>
   void operator()(TaskScope& section, Views&&... views) {
-    GraphInternals::run_section(ScopeInternals::handle(section), ScopeInternals::running(section),
+    GraphInternals::run_fork_join(ScopeInternals::handle(section), ScopeInternals::running(section),
                                 depth,
                                 [&] { std::invoke(body, section, std::forward<Views>(views)...); });
   }
@@ -35,7 +35,7 @@ struct SectionCall {
 
 /// Checks the call before anything is submitted that refers to objects of the caller.
 inline void require_may_join(Target const& target, Label const& section) {
-  if (target.collector() != nullptr) refuse_section_in_model(section);
+  if (target.collector() != nullptr) refuse_fork_join_in_model(section);
   if (TaskScope* const scope = target.scope())
     return GraphInternals::require_may_join(ScopeInternals::handle(*scope));
   if (TaskGraph* const graph = target.graph()) return GraphInternals::require_may_join(*graph);
@@ -70,13 +70,13 @@ inline void require_may_join(Target const& target, Label const& section) {
 /// call records the section and returns; each replay runs it as a section.
 template <class... Annotations, class Body>
 void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Body&& body) {
-  if constexpr (Impl::SectionMustReturnNothing<std::decay_t<Body>>::holds()) {
+  if constexpr (Impl::ForkJoinMustReturnNothing<std::decay_t<Body>>::holds()) {
     Impl::require_may_join(policy.target(), label);
-    using Call = Impl::SectionCall<std::decay_t<Body>>;
+    using Call = Impl::ForkJoinCall<std::decay_t<Body>>;
     Future<void> const section =
         host_task(std::move(label), policy,
-                  Call{std::forward<Body>(body), Impl::GraphInternals::section_depth()});
-    Impl::GraphInternals::join_section(Impl::FutureInternals::handle(section));
+                  Call{std::forward<Body>(body), Impl::GraphInternals::fork_join_depth()});
+    Impl::GraphInternals::join_fork_join(Impl::FutureInternals::handle(section));
   }
 }
 

@@ -118,9 +118,9 @@ void end_with(TaskHandle const& self, Label const& label, Future<T> const& futur
                         ResultBody<T>{FutureInternals::result(future), &*result});
 }
 
-/// True if it is the callable of a section's task, SectionCall.
+/// True if it is the callable of a section's task, ForkJoinCall.
 template <class Callable>
-inline constexpr bool is_section_v = requires { typename Callable::is_section; };
+inline constexpr bool is_fork_join_v = requires { typename Callable::is_fork_join; };
 
 /// Calls `callable(arguments..., views...)`, and keeps what it returns. `Self` is the body.
 template <class Space, class Callable, class Views, class Self>
@@ -130,7 +130,7 @@ struct CallBodyBase {
       .has_callable = true,
       .may_wait = true,
       .may_give_up = std::is_same_v<Space, Scoped> || is_late_v<Space>,
-      .is_section = is_section_v<Callable>};
+      .is_fork_join = is_fork_join_v<Callable>};
   Callable callable;
   Views views;
 

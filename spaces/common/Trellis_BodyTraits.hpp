@@ -19,7 +19,7 @@ struct BodyTraits {
   bool has_callable = false;
   bool may_wait = false;     ///< it is user code, which may wait for other tasks
   bool may_give_up = false;  ///< it is user code, which may give up accesses
-  bool is_section = false;   ///< the callable is a SectionCall
+  bool is_fork_join = false;   ///< the callable is a ForkJoinCall
   bool copies_between_spaces = false;
   /// On a device, `run` calls no user code on the host, so a plan may launch again what `run` has
   /// launched once.

@@ -257,7 +257,7 @@ auto part_of(Impl::TaskHandle const& owner, Label label, std::vector<Touch> cons
              Properties const& properties = {}) {
   return submit_with(
       [&](Impl::TaskSpec&& spec) {
-        return Impl::GraphInternals::submit_part(owner, std::move(spec));
+        return Impl::GraphInternals::submit_child(owner, std::move(spec));
       },
       owner, std::move(label), touches, std::move(f), properties);
 }
@@ -265,8 +265,8 @@ template <class F>
 auto part(Label label, std::vector<Touch> const& touches, F f, Properties const& properties = {}) {
   return part_of(self(), std::move(label), touches, std::move(f), properties);
 }
-inline void wait_for_parts() {
-  Impl::GraphInternals::wait_for_parts(self());
+inline void wait_for_children() {
+  Impl::GraphInternals::wait_for_children(self());
 }
 inline void demote(std::vector<Touch> const& to) {
   Impl::GraphInternals::demote(self(), requests_of(to));

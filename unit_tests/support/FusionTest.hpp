@@ -28,9 +28,9 @@ class Observed final : public Orchestration {
   explicit Observed(std::shared_ptr<Orchestration> of) : m_of(std::move(of)) {}
 
   [[nodiscard]] std::string name() const override { return m_of->name(); }
-  void section_starts(int depth) override { m_of->section_starts(depth); }
-  void section_ends(int depth) override { m_of->section_ends(depth); }
-  [[nodiscard]] SectionPolicy section(int depth, std::size_t parts, TaskKind kind) override {
+  void fork_join_starts(int depth) override { m_of->fork_join_starts(depth); }
+  void fork_join_ends(int depth) override { m_of->fork_join_ends(depth); }
+  [[nodiscard]] ForkJoinPolicy section(int depth, std::size_t parts, TaskKind kind) override {
     return m_of->section(depth, parts, kind);
   }
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return m_of->hold_back(kind); }

@@ -26,7 +26,7 @@ Future<void> late(TaskGraph& graph, Label label, std::vector<Touch> const& touch
       [f = std::move(f)]() mutable { f(Impl::CompletionInternals::open(self())); }, properties);
 }
 template <class F>
-Future<void> late_part(Label label, std::vector<Touch> const& touches, F f) {
+Future<void> late_child(Label label, std::vector<Touch> const& touches, F f) {
   return part(std::move(label), touches,
               [f = std::move(f)]() mutable { f(Impl::CompletionInternals::open(self())); });
 }

@@ -26,8 +26,8 @@ bool release_other(TaskGraph& graph, Future<T> const& future, std::vector<Place>
   return Impl::GraphInternals::release_other(graph, Impl::FutureInternals::handle(future),
                                              requests_of(touches));
 }
-inline void shrink_to_parts() {
-  Impl::GraphInternals::shrink_to_parts(self());
+inline void shrink_to_children() {
+  Impl::GraphInternals::shrink_to_children(self());
 }
 
 /// Calls a function for each task that is submitted.

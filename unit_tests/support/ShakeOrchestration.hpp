@@ -18,10 +18,10 @@ class ShakeOrchestration final : public Orchestration {
   explicit ShakeOrchestration(std::uint64_t seed) : m_state(seed) {}
 
   [[nodiscard]] std::string name() const override { return "shake"; }
-  void section_starts(int) override { m_open.fetch_add(1, std::memory_order_relaxed); }
-  void section_ends(int) override { m_open.fetch_sub(1, std::memory_order_relaxed); }
-  [[nodiscard]] SectionPolicy section(int, std::size_t, TaskKind) override {
-    return static_cast<SectionPolicy>(below(3));
+  void fork_join_starts(int) override { m_open.fetch_add(1, std::memory_order_relaxed); }
+  void fork_join_ends(int) override { m_open.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] ForkJoinPolicy section(int, std::size_t, TaskKind) override {
+    return static_cast<ForkJoinPolicy>(below(3));
   }
   [[nodiscard]] std::size_t hold_back(TaskKind) override {
     switch (below(4)) {
@@ -43,7 +43,7 @@ class ShakeOrchestration final : public Orchestration {
     return how;
   }
 
-  /// Sections that have begun and not ended.
+  /// ForkJoins that have begun and not ended.
   [[nodiscard]] int open() const { return m_open.load(std::memory_order_relaxed); }
 
  private:

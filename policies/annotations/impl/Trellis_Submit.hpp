@@ -78,7 +78,7 @@ struct OpsOf {
     ListsAreCopied const each_its_own;
     ::new (to) Body(*static_cast<Body const*>(body));
   }
-  static int section_depth(void const* body) {
+  static int fork_join_depth(void const* body) {
     return static_cast<Body const*>(body)->callable.depth;
   }
   static void finish(void* body) { static_cast<Body*>(body)->finish(); }
@@ -111,7 +111,7 @@ struct OpsOf {
       made.takes_views = !std::is_same_v<std::tuple<>, Views>;
       made.is_closure = is_closure_v<Callable>;
     }
-    if constexpr (traits.is_section) made.section_depth = &section_depth;
+    if constexpr (traits.is_fork_join) made.fork_join_depth = &fork_join_depth;
     if constexpr (requires(Body& body) { body.finish(); }) made.finish = &finish;
     if (traits.hides_captures) made.captured = TaskOps::not_known;
     made.leaves_only_views = (traits.has_functor && !has_result) || traits.copies_between_spaces;

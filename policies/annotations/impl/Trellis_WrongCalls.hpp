@@ -85,7 +85,7 @@ struct MustTakeAtomicViews {
   }
 };
 template <class Body>
-struct SectionMustReturnNothing {
+struct ForkJoinMustReturnNothing {
   static constexpr bool returns_nothing = [] {
     if constexpr (std::is_invocable_v<Body&, TaskScope&>)
       return std::is_void_v<std::invoke_result_t<Body&, TaskScope&>>;

@@ -92,7 +92,7 @@ TaskHandle NewTask::pass_on() {
   if (TaskCollector* const collector = m_target.collector())
     return collector->collect(std::move(spec), m_form.has_result, m_form.late);
   if (TaskScope* const scope = m_target.scope())
-    return GraphInternals::submit_part(ScopeInternals::handle(*scope), std::move(spec));
+    return GraphInternals::submit_child(ScopeInternals::handle(*scope), std::move(spec));
   if (TaskGraph* const graph = m_target.graph())
     return GraphInternals::submit(*graph, std::move(spec));
   return GraphInternals::submit_beside(m_target.other(), std::move(spec));

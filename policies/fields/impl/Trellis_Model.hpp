@@ -112,7 +112,7 @@ struct ModelForm {
 
   TaskOps const* const ops;
   LateOps const* const late;  ///< null: nothing is bound late
-  TaskOps const* const pass_ops;
+  TaskOps const* const iteration_ops;
   std::size_t const body_alignment;
   void* body = nullptr;
   SpaceAdapter* const space;  ///< adapter of any of the space's devices
@@ -382,7 +382,7 @@ class Model : public std::enable_shared_from_this<Model> {
 /// The state of one field during one pass.
 struct PassField {
   std::atomic<int> users{0};          ///< tasks that touch it and are not over
-  std::atomic<int> holders{0};        ///< tasks that the block must stay for, see PassBody
+  std::atomic<int> holders{0};        ///< tasks that the block must stay for, see IterationBody
   PoolBlock* block = nullptr;         ///< guarded by Pass::lock until the last holder
   std::vector<PoolBlock::Use> waits;  ///< uses by earlier owners on a device; guarded like `block`
   KeptPtr kept;

@@ -23,12 +23,12 @@ std::size_t FieldMemory::peak(int workers) const {
 
 namespace Impl {
 
-TaskOps const* pass_ops_of(std::string_view pattern);
+TaskOps const* iteration_ops_of(std::string_view pattern);
 
 ModelForm::ModelForm(TaskSpec const& spec, LateOps const* of_late, FieldMemoryOps const* of)
     : ops(spec.ops),
       late(of_late),
-      pass_ops(pass_ops_of(spec.ops->pattern)),
+      iteration_ops(iteration_ops_of(spec.ops->pattern)),
       body_alignment(spec.body_alignment),
       space(spec.space),
       memory(of) {

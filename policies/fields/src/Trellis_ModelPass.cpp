@@ -53,14 +53,14 @@ namespace {
 /// One body of the model serves all passes on the host. Two runs of it never overlap, see
 /// Model::run_area. On a device a pass may be launched before the previous one has run, so each
 /// pass has a copy.
-class PassBody {
+class IterationBody {
  public:
   /// `step` is one of the pass's schedule.
-  PassBody(std::shared_ptr<Pass> pass, ModelStep const& step)
+  IterationBody(std::shared_ptr<Pass> pass, ModelStep const& step)
       : m_pass(std::move(pass)), m_step(step) {}
-  PassBody(PassBody const&) = delete;
-  PassBody& operator=(PassBody const&) = delete;
-  ~PassBody() {
+  IterationBody(IterationBody const&) = delete;
+  IterationBody& operator=(IterationBody const&) = delete;
+  ~IterationBody() {
     m_time.tell(*m_pass, m_step);
     release([&](bool is_on_device) { return !is_on_device || !m_is_launched; });
     for (PoolBlock* const block : m_under_way) model().pool().end_use(block);
@@ -77,9 +77,9 @@ class PassBody {
   }
 
   static void run(void* body, void* instance, Label const& label) {
-    static_cast<PassBody*>(body)->run(instance, label);
+    static_cast<IterationBody*>(body)->run(instance, label);
   }
-  static void destroy(void* body) noexcept { static_cast<PassBody*>(body)->~PassBody(); }
+  static void destroy(void* body) noexcept { static_cast<IterationBody*>(body)->~IterationBody(); }
   static void fail(void*, TaskId, std::string const&, FailurePtr const&) noexcept {}
 
  private:
@@ -211,16 +211,16 @@ constexpr SubjectOps measured_ops{&describe_measured};
 }  // namespace
 
 /// Returns the operations of tasks with this pattern. They outlive all tasks.
-TaskOps const* pass_ops_of(std::string_view pattern) {
+TaskOps const* iteration_ops_of(std::string_view pattern) {
   static std::mutex mutex;
   static auto& known = *new std::map<std::string_view, TaskOps>();  // patterns are literals
   std::lock_guard const lock(mutex);
   auto const [found, is_new] = known.try_emplace(pattern);
   if (is_new) {
     found->second.pattern = pattern;
-    found->second.run = &PassBody::run;
-    found->second.destroy = &PassBody::destroy;
-    found->second.fail = &PassBody::fail;
+    found->second.run = &IterationBody::run;
+    found->second.destroy = &IterationBody::destroy;
+    found->second.fail = &IterationBody::fail;
     found->second.may_wait = true;
   }
   return &found->second;
@@ -380,7 +380,7 @@ void Model::submit() {
     }
   } catch (...) {
     // This ends the other steps as if they had been cancelled.
-    for (++next; next < steps.size(); ++next) PassBody const over(pass, steps[next]);
+    for (++next; next < steps.size(); ++next) IterationBody const over(pass, steps[next]);
     throw;
   }
   for (ModelSchedule::Sides const& dual : pass->schedule->sides) dual.field->sides->set(dual.after);
@@ -423,10 +423,10 @@ TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const
       }
     }
     auto construct = [&](void* storage) {
-      ::new (storage) PassBody(pass, step);
+      ::new (storage) IterationBody(pass, step);
       is_made = true;
     };
-    TaskSpec spec(Label(task.label), *step.form->pass_ops, sizeof(PassBody), alignof(PassBody),
+    TaskSpec spec(Label(task.label), *step.form->iteration_ops, sizeof(IterationBody), alignof(IterationBody),
                   construct);
     set_properties(spec, step);
     spec.accesses = task.requests;
@@ -438,7 +438,7 @@ TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const
         m_admission->abandon(*gate);
         for (std::size_t const slot : step.starts) pass->fields[slot].is_reserved = false;
       }
-      PassBody const over(pass, step);
+      IterationBody const over(pass, step);
     }
     throw;
   }

@@ -81,18 +81,18 @@ class NotTold {
 /// As `fork_join` does.
 template <class F>
 void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
-  auto call = [body] { Impl::GraphInternals::run_section(self(), self(), 0, body); };
+  auto call = [body] { Impl::GraphInternals::run_fork_join(self(), self(), 0, body); };
   using B = Body<decltype(call), void>;
   static constexpr Impl::TaskOps ops = [] {
     Impl::TaskOps made = B::make_ops();
-    made.section_depth = [](void const*) { return 0; };
+    made.fork_join_depth = [](void const*) { return 0; };
     return made;
   }();
   std::vector<Impl::AccessRequest> const accesses = requests_of(touches);
   auto const construct = [&](void* storage) { ::new (storage) B{call, {}}; };
   Impl::TaskSpec spec("section", ops, sizeof(B), alignof(B), construct);
   spec.accesses = accesses;
-  Impl::GraphInternals::join_section(Impl::GraphInternals::submit(graph, std::move(spec)));
+  Impl::GraphInternals::join_fork_join(Impl::GraphInternals::submit(graph, std::move(spec)));
 }
 
 std::vector<Program> programs() {
@@ -158,7 +158,7 @@ std::vector<Program> programs() {
       s.attempt([&] {
         (void)task(s.graph, "whole", {updates(s.x)}, [&s, held = Held()] {
           for (std::size_t n = 0; n < 5; ++n) (void)part("part", {updates(s.x(n, 2))}, s.counts());
-          wait_for_parts();
+          wait_for_children();
           (void)part("last", {excludes(s.x)}, s.counts());
         });
       });
@@ -241,7 +241,7 @@ std::vector<Program> programs() {
                        (void)task(s.graph, "shrinks", {updates(s.x), excludes(s.y)}, [&s] {
                          for (std::size_t n = 0; n < 4; ++n)
                            (void)part("part", {updates(s.x(n, 1))}, s.counts());
-                         shrink_to_parts();
+                         shrink_to_children();
                        });
                        (void)s.plain({updates(s.x(2, 1))});
                        (void)s.plain({excludes(s.y)});

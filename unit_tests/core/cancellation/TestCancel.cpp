@@ -133,7 +133,7 @@ TEST_F(Cancel, ATaskThatIsCompleteKeepsWhatItHas) {
   graph.wait();
 }
 
-TEST_F(Cancel, ItsPartsStop) {
+TEST_F(Cancel, ItsChildrenStop) {
   TaskGraph graph(cancel_workers(2));
   Gate started;
   std::atomic<int> ran{0};
@@ -154,7 +154,7 @@ TEST_F(Cancel, ItsPartsStop) {
 }
 
 /// As when a part fails.
-TEST_F(Cancel, APartThatIsCancelledCancelsTheWhole) {
+TEST_F(Cancel, AChildThatIsCancelledCancelsTheWhole) {
   TaskGraph graph(cancel_workers(2));
   int ran = 0;
   std::string seen;
@@ -202,13 +202,13 @@ TEST_F(Cancel, BodiesThatPollStop) {
   enum class As { task, part, replay, main_thread };
   for (int const workers : {1, 2, 3})
     for (As const as : {As::task, As::part, As::replay, As::main_thread})
-      for (bool const has_parts : {false, true}) {
+      for (bool const has_children : {false, true}) {
         TaskGraph graph(cancel_workers(workers));
         CancelCell const x("x");
         std::atomic<long> runs{0}, behind{0};
-        auto const polls = [&runs, has_parts](TaskScope& self) {
+        auto const polls = [&runs, has_children](TaskScope& self) {
           ++runs;
-          if (has_parts) host_task("part", ResourcePolicy(self), [] {});
+          if (has_children) host_task("part", ResourcePolicy(self), [] {});
           self.respawn();
         };
         Future<void> whole;
@@ -281,7 +281,7 @@ TEST_F(Cancel, AReplayStopsBetweenItsTasks) {
   }
 }
 
-TEST_F(Cancel, ATaskOfAPassMayBeCancelled) {
+TEST_F(Cancel, ATaskOfAnIterationMayBeCancelled) {
   TaskGraph graph(cancel_workers(2));
   CancelCell const x("x");
   auto const before = closed(graph);
@@ -300,7 +300,7 @@ TEST_F(Cancel, ATaskOfAPassMayBeCancelled) {
   EXPECT_EQ(x(), 4);
 }
 
-TEST_F(Cancel, OneThatWaitsForAnExclusiveAreaLetsOthersPass) {
+TEST_F(Cancel, OneThatWaitsForAnExclusiveAreaLetsOthersIteration) {
   TaskGraph graph(cancel_workers(3));
   CancelCell const x("x");
   Gate started, go;
@@ -422,7 +422,7 @@ TEST_F(Cancel, ATaskMayCancelOthersAndItself) {
 }
 
 /// Whoever comes first: the task has its value or is cancelled, and what depends on it alike.
-TEST_F(Cancel, APartMayStopTheSearchThatItIsAPartOf) {
+TEST_F(Cancel, AChildMayStopTheSearchThatItIsAChildOf) {
   for (bool const serial : {false, true})
     for (int const depth : {1, 3}) {
       TaskGraphOptions options = cancel_workers(2);

@@ -34,15 +34,15 @@ long by_parts(int n) {
   long left = 0, right = 0;
   part("left", {}, [&, n] { left = by_parts(n - 1); });
   part("right", {}, [&, n] { right = by_parts(n - 2); });
-  wait_for_parts();
+  wait_for_children();
   return left + right;
 }
 
 /// As parts, each waited for by its Future.
-long by_futures_of_parts(int n) {
+long by_futures_of_children(int n) {
   if (n < 2) return n;
-  auto const left = part("left", {}, [n] { return by_futures_of_parts(n - 1); });
-  auto const right = part("right", {}, [n] { return by_futures_of_parts(n - 2); });
+  auto const left = part("left", {}, [n] { return by_futures_of_children(n - 1); });
+  auto const right = part("right", {}, [n] { return by_futures_of_children(n - 2); });
   return left.get() + right.get();
 }
 
@@ -73,19 +73,19 @@ void for_each_graph(std::function<void(TaskGraph&, int)> const& f) {
     }
 }
 
-TEST_F(Recursion, ByPartsThatAreWaitedForTogether) {
+TEST_F(Recursion, ByChildrenThatAreWaitedForTogether) {
   for_each_graph([](TaskGraph& graph, int n) {
     EXPECT_EQ(task(graph, "whole", {}, [n] { return by_parts(n); }).get(), fibonacci(n));
   });
 }
 
-TEST_F(Recursion, ByPartsThatAreWaitedForByTheirFutures) {
+TEST_F(Recursion, ByChildrenThatAreWaitedForByTheirFutures) {
   for_each_graph([](TaskGraph& graph, int n) {
-    EXPECT_EQ(task(graph, "whole", {}, [n] { return by_futures_of_parts(n); }).get(), fibonacci(n));
+    EXPECT_EQ(task(graph, "whole", {}, [n] { return by_futures_of_children(n); }).get(), fibonacci(n));
   });
 }
 
-TEST_F(Recursion, ByTasksThatAreNoParts) {
+TEST_F(Recursion, ByTasksThatAreNoChildren) {
   for_each_graph([](TaskGraph& graph, int n) {
     EXPECT_EQ(task(graph, "whole", {}, [&graph, n] { return by_tasks(graph, n); }).get(),
               fibonacci(n));
@@ -97,7 +97,7 @@ TEST_F(Recursion, OfManyTasks) {
   for (int const workers : {1, 2, 4}) {
     TaskGraph graph(with_workers(workers));
     EXPECT_EQ(task(graph, "whole", {}, [] { return by_parts(large); }).get(), fibonacci(large));
-    EXPECT_EQ(task(graph, "whole", {}, [] { return by_futures_of_parts(large); }).get(),
+    EXPECT_EQ(task(graph, "whole", {}, [] { return by_futures_of_children(large); }).get(),
               fibonacci(large));
     EXPECT_EQ(task(graph, "whole", {}, [&] { return by_tasks(graph, large - 2); }).get(),
               fibonacci(large - 2));
@@ -105,7 +105,7 @@ TEST_F(Recursion, OfManyTasks) {
 }
 
 /// In the order in which they were submitted: the first is far from where tasks are taken.
-TEST_F(Recursion, OfTasksThatForkManyParts) {
+TEST_F(Recursion, OfTasksThatForkManyChildren) {
   constexpr int width = 40;
   std::function<int(int)> descend = [&](int level) {
     if (level == 0) return 1;
@@ -151,7 +151,7 @@ TEST_F(Recursion, GivesAFailureUpToTheFirstThatCatchesIt) {
     if (level == 0) throw std::runtime_error("at the bottom");
     part("fine", {}, [] {});
     part("part", {}, [&, level] { descend(level - 1); });
-    wait_for_parts();
+    wait_for_children();
   };
   auto const whole = task(graph, "whole", {}, [&] { descend(20); });
   EXPECT_THAT(message_of([&] { whole.get(); }), HasSubstr("at the bottom"));
@@ -178,7 +178,7 @@ TEST_F(Recursion, InAPlan) {
   std::atomic<int> wrong{0};
   Plan const plan = graph.record([&] {
     task(graph, "before", {updates(x)}, [&] { wrong += by_parts(8) != fibonacci(8); });
-    task(graph, "beside", {}, [&] { wrong += by_futures_of_parts(8) != fibonacci(8); });
+    task(graph, "beside", {}, [&] { wrong += by_futures_of_children(8) != fibonacci(8); });
     task(graph, "behind", {updates(x)}, [&] { x[0] += by_parts(8); });
   });
   graph.replay(plan, 20);
@@ -188,12 +188,12 @@ TEST_F(Recursion, InAPlan) {
   EXPECT_EQ(x[0], 25 * fibonacci(8));
 }
 
-TEST_F(Recursion, InPassesOfALoop) {
+TEST_F(Recursion, InIterationsOfALoop) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   graph.iterate("loop", 50, [&](std::uint64_t) {
     task(graph, "step", {updates(x)}, [&] { x[0] += by_parts(6); });
-    task(graph, "look", {reads(x)}, [] { EXPECT_EQ(by_futures_of_parts(5), fibonacci(5)); });
+    task(graph, "look", {reads(x)}, [] { EXPECT_EQ(by_futures_of_children(5), fibonacci(5)); });
   });
   graph.wait();
   EXPECT_EQ(x[0], 50 * fibonacci(6));
@@ -208,7 +208,7 @@ TEST_F(Recursion, WhileTheGraphEndsAndOthersWait) {
       TaskGraph graph(with_workers(2));
       whole = task(graph, "whole", {}, [] { return by_parts(9); });
       waits = std::thread([whole] { EXPECT_EQ(whole.get(), fibonacci(9)); });
-      task(graph, "another", {}, [] { return by_futures_of_parts(9); });
+      task(graph, "another", {}, [] { return by_futures_of_children(9); });
     }
     waits.join();
   }
@@ -232,7 +232,7 @@ TEST_F(Recursion, RunsNoOtherTaskOnTheStackOfOneThatWaits) {
   }
 }
 
-TEST_F(Recursion, WithExclusivePartsEnds) {
+TEST_F(Recursion, WithExclusiveChildrenEnds) {
   for (int const workers : {1, 2, 4}) {
     TaskGraph graph(with_workers(workers));
     Block x("x");
@@ -243,7 +243,7 @@ TEST_F(Recursion, WithExclusivePartsEnds) {
           x[0] += 1;
           descend(level - 1);
         });
-      wait_for_parts();
+      wait_for_children();
     };
     task(graph, "whole", {excludes(x)}, [&] { descend(6); });
     graph.wait();

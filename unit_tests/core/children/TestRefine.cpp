@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 class Refining : public Timed {};
 
-TEST_F(Refining, APendingTaskIsReplacedByItsParts) {
+TEST_F(Refining, APendingTaskIsReplacedByItsChildren) {
   Block x("x", 2);
   TaskGraph graph(recorded(2));
   Gate gate;
@@ -33,35 +33,35 @@ TEST_F(Refining, APendingTaskIsReplacedByItsParts) {
   });
   long seen = 0;
   task(graph, "after", {reads(x)}, [&] { seen = x[0] + x[1]; });
-  std::atomic<int> parts_ran{0};
+  std::atomic<int> children_ran{0};
   EXPECT_TRUE(refine(pending, [&](auto const& owner) {
     EXPECT_TRUE(body.expired()) << "the old body is gone, with what it captured";
     Future<void> const left = part_of(owner, "left", {updates(x(0, 1))}, [&] {
       x[0] += 2;
-      ++parts_ran;
+      ++children_ran;
     });
     part_of(owner, "right", {updates(x(1, 1))}, [&] {
       x[1] += 3;
-      ++parts_ran;
+      ++children_ran;
     });
     part_of(owner, "both", {updates(x)}, [&] {
       x[0] *= 10;
-      ++parts_ran;
+      ++children_ran;
       part("part of both", {updates(x(0, 1))}, [&] { x[0] += 5; });
     });
     // To any depth.
     EXPECT_TRUE(refine(left, [&](auto const& deeper) {
       part_of(deeper, "deep", {updates(x(0, 1))}, [&] {
         x[0] += 4;
-        ++parts_ran;
+        ++children_ran;
       });
     }));
   }));
   std::this_thread::sleep_for(1ms);
-  EXPECT_EQ(parts_ran, 0) << "they start when the task would have";
+  EXPECT_EQ(children_ran, 0) << "they start when the task would have";
   gate.open();
   graph.wait();
-  EXPECT_EQ(parts_ran, 3);
+  EXPECT_EQ(children_ran, 3);
   EXPECT_EQ(x[0], (1 + 4) * 10 + 5);
   EXPECT_EQ(seen, 55 + 4);
   EXPECT_THAT(edges_of(graph.dependency_graph()),
@@ -103,7 +103,7 @@ TEST_F(Refining, KeepsToTheAccessesOfTheTask) {
     EXPECT_EQ(
         error_of([&] { Impl::GraphInternals::demote(owner, requests_of({writes(x)})); }).kind(),
         Error::Kind::bad_access);
-    EXPECT_EQ(error_of([&] { Impl::GraphInternals::wait_for_parts(owner); }).kind(),
+    EXPECT_EQ(error_of([&] { Impl::GraphInternals::wait_for_children(owner); }).kind(),
               Error::Kind::bad_input);
     Impl::GraphInternals::release(owner, requests_of({nothing(x)}));
     EXPECT_EQ(error_of([&] { part_of(owner, "late", {reads(x)}, [] {}); }).kind(),
@@ -113,7 +113,7 @@ TEST_F(Refining, KeepsToTheAccessesOfTheTask) {
   graph.wait();
 }
 
-TEST_F(Refining, FailuresOfPredecessorsCancelTheParts) {
+TEST_F(Refining, FailuresOfPredecessorsCancelTheChildren) {
   Block x("x");
   TaskGraph graph(recorded(2));
   Gate gate;
@@ -133,7 +133,7 @@ TEST_F(Refining, FailuresOfPredecessorsCancelTheParts) {
   EXPECT_EQ(graph.dependency_graph().node(pending.id()).state, TaskState::cancelled);
 }
 
-TEST_F(Refining, AFailedPartFailsTheTask) {
+TEST_F(Refining, AFailedChildFailsTheTask) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Gate gate;
@@ -167,7 +167,7 @@ TEST_F(Refining, WhatTheRefinementThrowsIsTheFailureOfTheTask) {
   EXPECT_EQ(graph.dependency_graph().node(pending.id()).state, TaskState::failed);
 }
 
-TEST_F(Refining, ACircleThroughAPartThatWaitsToStartIsTold) {
+TEST_F(Refining, ACircleThroughAChildThatWaitsToStartIsTold) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Gate known;

@@ -24,7 +24,7 @@ using testing::HasSubstr;
 
 class ScopeFailures : public Timed {};
 
-TEST_F(ScopeFailures, NumbersGrowFromATaskToItsPartsAndAmongThese) {
+TEST_F(ScopeFailures, NumbersGrowFromATaskToItsChildrenAndAmongThese) {
   TaskGraph graph(with_workers(4));
   std::atomic<int> parts{0};
   std::function<void(TaskId, int)> split = [&](TaskId own, int depth) {
@@ -84,13 +84,13 @@ TEST_F(ScopeFailures, ARecordHasAllEdgesAndItsNumbersHaveNoGaps) {
   }
 }
 
-TEST_F(ScopeFailures, WhatABodyThrowsGoesBeforeFailuresOfPartsThatItsThreadsSubmit) {
+TEST_F(ScopeFailures, WhatABodyThrowsGoesBeforeFailuresOfChildrenThatItsThreadsSubmit) {
   for (int round = 0; round < repetitions; ++round) {
     TaskGraph graph(with_workers(2));
     Future<void> const outer = task(graph, "outer", {}, [&] {
       // The numbers of the worker are far above those of the graph then.
       for (int k = 0; k < 200; ++k) part("filler", {}, [] {});
-      wait_for_parts();
+      wait_for_children();
       part("inner", {}, [] {
         Impl::TaskHandle const owner = self();
         std::thread([owner] {
@@ -106,7 +106,7 @@ TEST_F(ScopeFailures, WhatABodyThrowsGoesBeforeFailuresOfPartsThatItsThreadsSubm
   }
 }
 
-TEST_F(ScopeFailures, WhatARecordedTaskThrowsGoesBeforeFailuresOfItsParts) {
+TEST_F(ScopeFailures, WhatARecordedTaskThrowsGoesBeforeFailuresOfItsChildren) {
   TaskGraph graph(with_workers(2));
   Plan const plan = graph.record([&] {
     task(graph, "recorded", {}, [] {
@@ -125,7 +125,7 @@ TEST_F(ScopeFailures, WhatARecordedTaskThrowsGoesBeforeFailuresOfItsParts) {
   }
 }
 
-TEST_F(ScopeFailures, FailuresInPartsCancelWhatDependsAndNothingElse) {
+TEST_F(ScopeFailures, FailuresInChildrenCancelWhatDependsAndNothingElse) {
   constexpr int count = 60;
   for (int round = 0; round < repetitions; ++round) {
     TaskGraph graph(with_workers(4));
@@ -156,7 +156,7 @@ TEST_F(ScopeFailures, FailuresInPartsCancelWhatDependsAndNothingElse) {
 }
 
 // A part of a refined task may fail before the others have been told that they may start.
-TEST_F(ScopeFailures, APartThatFailsAtOnceDoesNotCancelTheOtherPartsOfARefinedTask) {
+TEST_F(ScopeFailures, AChildThatFailsAtOnceDoesNotCancelTheOtherChildrenOfARefinedTask) {
   constexpr int count = 2000;
   for (int round = 0; round < 2 * repetitions; ++round) {
     TaskGraph graph(with_workers(3));
@@ -182,7 +182,7 @@ TEST_F(ScopeFailures, APartThatFailsAtOnceDoesNotCancelTheOtherPartsOfARefinedTa
 }
 
 // In a functor's copy the lock is held under which the functor's task is submitted.
-TEST_F(ScopeFailures, ACopyThatWaitsForThePartsOfItsOwnerIsTold) {
+TEST_F(ScopeFailures, ACopyThatWaitsForTheChildrenOfItsParentIsTold) {
   struct Waits {
     std::shared_ptr<std::string> text;
     std::shared_ptr<std::atomic<bool>> armed;
@@ -192,7 +192,7 @@ TEST_F(ScopeFailures, ACopyThatWaitsForThePartsOfItsOwnerIsTold) {
     Waits(Waits&& other) : text(other.text), armed(other.armed) { use(); }
     void use() const {
       if (!armed->exchange(false)) return;
-      *text = message_of([] { wait_for_parts(); });
+      *text = message_of([] { wait_for_children(); });
     }
     void operator()() const {}
   };
@@ -213,7 +213,7 @@ TEST_F(ScopeFailures, ACopyThatWaitsForThePartsOfItsOwnerIsTold) {
         .run = [](void*, void*, Label const&) {},
         .destroy = [](void* body) noexcept { static_cast<Waits*>(body)->~Waits(); },
         .fail = [](void*, TaskId, std::string const&, Impl::FailurePtr const&) noexcept {}};
-    Impl::GraphInternals::submit_part(
+    Impl::GraphInternals::submit_child(
         self(), Impl::TaskSpec(Label("second"), ops, sizeof(Waits), alignof(Waits), construct));
   });
   graph.wait();

@@ -92,13 +92,13 @@ class Program {
           part("part", {updates(block(from, some))}, run);
       }
     }
-    if (random() % 4 == 0) wait_for_parts();
+    if (random() % 4 == 0) wait_for_children();
   }
 
   std::uint32_t const m_seed;
 };
 
-TEST_F(ScopeLocks, ProgramsOfPartsGiveWhatTheyGiveInSerialOrder) {
+TEST_F(ScopeLocks, ProgramsOfChildrenGiveWhatTheyGiveInSerialOrder) {
   for (std::uint32_t seed = 1; seed <= repetitions; ++seed) {
     TaskGraphOptions serial = with_workers(1);
     serial.serial = true;
@@ -115,7 +115,7 @@ TEST_F(ScopeLocks, ProgramsOfPartsGiveWhatTheyGiveInSerialOrder) {
 
 // What they submit has larger numbers than the task, too, so that of several failures of a task the
 // first counts.
-TEST_F(ScopeLocks, SeveralThreadsOfABodySubmitParts) {
+TEST_F(ScopeLocks, SeveralThreadsOfABodySubmitChildren) {
   constexpr int threads = 4;
   constexpr int each = sanitized ? 50 : 200;
   TaskGraph graph(with_workers(3));
@@ -147,8 +147,8 @@ TEST_F(ScopeLocks, SeveralThreadsOfABodySubmitParts) {
   EXPECT_EQ(all[0], repetitions * threads * each);
 }
 
-// Parts are counted apart by the thread of the body and by all others, see OpenParts.
-TEST_F(ScopeLocks, ATaskEndsAfterAllItsPartsWhoeverSubmitsAndRunsThem) {
+// Parts are counted apart by the thread of the body and by all others, see OpenChildren.
+TEST_F(ScopeLocks, ATaskEndsAfterAllItsChildrenWhoeverSubmitsAndRunsThem) {
   constexpr int rounds = sanitized ? 200 : 2000;
   for (int workers : {1, 2, 4}) {
     TaskGraph graph(with_workers(workers));
@@ -195,7 +195,7 @@ TEST_F(ScopeLocks, ATaskEndsAfterAllItsPartsWhoeverSubmitsAndRunsThem) {
           }
         if (other.joinable()) other.join();
         if (choice() % 3 == 0) {
-          wait_for_parts();
+          wait_for_children();
           EXPECT_EQ(done, expected);
         }
       });
@@ -231,7 +231,7 @@ TEST_F(ScopeLocks, WaitsAcrossRegions) {
 
 enum class Turn { none, alone };
 
-TEST_F(ScopeLocks, RulesHoldAmongThePartsOfEachTask) {
+TEST_F(ScopeLocks, RulesHoldAmongTheChildrenOfEachTask) {
   constexpr int owners = 20;
   for (int round = 0; round < repetitions; ++round) {
     TaskGraph graph(with_workers(4));
@@ -265,7 +265,7 @@ TEST_F(ScopeLocks, RulesHoldAmongThePartsOfEachTask) {
   }
 }
 
-TEST_F(ScopeLocks, PlansAndPassesWhoseTasksHaveParts) {
+TEST_F(ScopeLocks, PlansAndIterationsWhoseTasksHaveChildren) {
   constexpr int rounds = 30;
   constexpr std::size_t cells = 6;
   auto const body = [](TaskGraph& graph, Block& x) {
@@ -274,7 +274,7 @@ TEST_F(ScopeLocks, PlansAndPassesWhoseTasksHaveParts) {
         part("one", {updates(x(k, 1))}, [&x, k] { x[k] = x[k] * 5 % 1009 + 1; });
         part("two", {updates(x(k, 1))}, [&x, k] {
           part("inner", {updates(x(k, 1))}, [&x, k] { x[k] += 3; });
-          wait_for_parts();
+          wait_for_children();
           x[k] *= 2;
         });
       });
@@ -313,7 +313,7 @@ TEST_F(ScopeLocks, PlansAndPassesWhoseTasksHaveParts) {
   }
 }
 
-TEST_F(ScopeLocks, TheGraphMayEndWithPartsUnderWay) {
+TEST_F(ScopeLocks, TheGraphMayEndWithChildrenUnderWay) {
   for (int round = 0; round < 20 * repetitions; ++round) {
     std::atomic<int> ran{0};
     {

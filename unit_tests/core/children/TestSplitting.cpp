@@ -34,7 +34,7 @@ Error cause_of(Error const& error) {
   }
 }
 
-TEST_F(Splitting, PartsKeepTheirOrderAmongThemselvesAndTheOwnerEndsAfterThem) {
+TEST_F(Splitting, ChildrenKeepTheirOrderAmongThemselvesAndTheParentEndsAfterThem) {
   Block x("x", 2);
   TaskGraph graph(recorded(2));
   Gate submitted;
@@ -68,7 +68,7 @@ TEST_F(Splitting, PartsKeepTheirOrderAmongThemselvesAndTheOwnerEndsAfterThem) {
   EXPECT_GT(owner.returned_ns, 0U);
 }
 
-TEST_F(Splitting, PartsOfTwoTasksRunAtTheSameTime) {
+TEST_F(Splitting, ChildrenOfTwoTasksRunAtTheSameTime) {
   Block x("x");
   Block y("y");
   TaskGraph graph(with_workers(2));
@@ -94,7 +94,7 @@ TEST_F(Splitting, ToAnyDepth) {
   EXPECT_EQ(seen, depth + 1);
 }
 
-TEST_F(Splitting, AFutureHasItsValueWhenAllPartsAreDone) {
+TEST_F(Splitting, AFutureHasItsValueWhenAllChildrenAreDone) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Gate gate;
@@ -111,25 +111,25 @@ TEST_F(Splitting, AFutureHasItsValueWhenAllPartsAreDone) {
   EXPECT_EQ(x[0], 7);
 }
 
-TEST_F(Splitting, WaitReturnsWhenThePartsAreDone) {
+TEST_F(Splitting, WaitReturnsWhenTheChildrenAreDone) {
   Block x("x");
   for (int workers : {1, 3}) {
     TaskGraph graph(with_workers(workers));
     task(graph, "owner", {updates(x)}, [&] {
       x[0] = 1;
       for (int k = 0; k < 20; ++k) part("part", {updates(x)}, [&] { x[0] *= 3; });
-      wait_for_parts();
+      wait_for_children();
       EXPECT_EQ(x[0], 3486784401);
       part("last", {writes(x)}, [&] { x[0] = 2; });
-      wait_for_parts();
-      wait_for_parts();
+      wait_for_children();
+      wait_for_children();
       EXPECT_EQ(x[0], 2);
     });
     graph.wait();
   }
 }
 
-TEST_F(Splitting, ASynchronizingPartIsABarrierForItsSiblingsAlone) {
+TEST_F(Splitting, ASynchronizingChildIsABarrierForItsSiblingsAlone) {
   Block x("x");
   Block y("y");
   TaskGraph graph(recorded(3));
@@ -145,7 +145,7 @@ TEST_F(Splitting, ASynchronizingPartIsABarrierForItsSiblingsAlone) {
               ElementsAre("a>barrier synchronizing", "barrier>b synchronizing"));
 }
 
-TEST_F(Splitting, ExclusivePartsExcludeEachOtherAndNotTheirOwner) {
+TEST_F(Splitting, ExclusiveChildrenExcludeEachOtherAndNotTheirParent) {
   Block x("x");
   TaskGraph graph(with_workers(3));
   Occupancy occupancy;
@@ -156,7 +156,7 @@ TEST_F(Splitting, ExclusivePartsExcludeEachOtherAndNotTheirOwner) {
           Occupancy::Stay const stay(occupancy);
           x[0] += 1;
           part("part of a part", {excludes(x)}, [&] { x[0] += 1; });
-          wait_for_parts();
+          wait_for_children();
         });
     });
   graph.wait();
@@ -166,7 +166,7 @@ TEST_F(Splitting, ExclusivePartsExcludeEachOtherAndNotTheirOwner) {
 
 // --- what is out of bounds -----------------------------------------------------------------------
 
-TEST_F(Splitting, APartMustKeepToWhatItsOwnerDeclared) {
+TEST_F(Splitting, AChildMustKeepToWhatItsParentDeclared) {
   Block x("x", 4);
   Block y("y");
   TaskGraph graph(with_workers(2));
@@ -212,7 +212,7 @@ TEST_F(Splitting, OfManyAccessesTheErrorShowsThoseThatItIsAbout) {
   graph.wait();
 }
 
-TEST_F(Splitting, WhatTheBodyMadeIsFreeForItsParts) {
+TEST_F(Splitting, WhatTheBodyMadeIsFreeForItsChildren) {
   TaskGraph graph(with_workers(2));
   long result = 0;
   Block x("x");
@@ -231,7 +231,7 @@ TEST_F(Splitting, WhatTheBodyMadeIsFreeForItsParts) {
 }
 
 /// Parts of an owner that has declared, and made, many areas, in any order.
-TEST_F(Splitting, PartsFindTheirAreasAmongMany) {
+TEST_F(Splitting, ChildrenFindTheirAreasAmongMany) {
   constexpr std::size_t many = 600;
   Block declared("declared", 2 * many), made("made", 2 * many), stranger("stranger");
   std::vector<Touch> touches;
@@ -270,7 +270,7 @@ TEST_F(Splitting, PartsFindTheirAreasAmongMany) {
         make_local(made(2 * k, 2));
       }
       use_all(0);
-      wait_for_parts();
+      wait_for_children();
       for (std::size_t k = 0; k < many / 2; ++k) release(declared(2 * k, 2));
       for (std::size_t k = 0; k < many / 2; k += 50)
         EXPECT_THAT(says(reads(declared(2 * k, 2))), HasSubstr("a promotion: that has none"));
@@ -324,7 +324,7 @@ TEST(AreaPlaces, LearnsWhatIsAskedForInAnyOrder) {
 }
 
 /// Regions are used again: what one task's parts had says nothing of the next one's.
-TEST_F(Splitting, ATaskKnowsNothingOfWhatThePartsOfAnEarlierOneHad) {
+TEST_F(Splitting, ATaskKnowsNothingOfWhatTheChildrenOfAnEarlierOneHad) {
   TaskGraphOptions options = with_workers(1);
   for (bool const record : {false, true}) {
     options.record = record;
@@ -364,11 +364,11 @@ TEST_F(Splitting, AScopeIsForTheTimeOfItsTask) {
   EXPECT_EQ(error_of([&] { part_of(kept, "late", {}, [] {}); }).kind(), Error::Kind::closed);
   EXPECT_EQ(error_of([&] { Impl::GraphInternals::demote(kept, requests_of({reads(x)})); }).kind(),
             Error::Kind::closed);
-  EXPECT_EQ(error_of([&] { Impl::GraphInternals::wait_for_parts(kept); }).kind(),
+  EXPECT_EQ(error_of([&] { Impl::GraphInternals::wait_for_children(kept); }).kind(),
             Error::Kind::bad_input);
 }
 
-TEST_F(Splitting, APartOfATaskThatIsOverIsRefusedWhoeverSubmitsIt) {
+TEST_F(Splitting, AChildOfATaskThatIsOverIsRefusedWhoeverSubmitsIt) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   Gate gate;
@@ -405,45 +405,45 @@ TEST_F(Splitting, APartOfATaskThatIsOverIsRefusedWhoeverSubmitsIt) {
       Error::Kind::closed);
 }
 
-TEST_F(Splitting, NobodyButATaskItselfWaitsForItsParts) {
+TEST_F(Splitting, NobodyButATaskItselfWaitsForItsChildren) {
   TaskGraph graph(with_workers(3));
   TaskGraph other_graph(with_workers(1));
   Impl::TaskHandle owner;
   Gate known, gate;
   auto const refused = [&] {
-    Error const error = error_of([&] { Impl::GraphInternals::wait_for_parts(owner); });
+    Error const error = error_of([&] { Impl::GraphInternals::wait_for_children(owner); });
     EXPECT_EQ(error.kind(), Error::Kind::bad_input);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("task #" + std::to_string(owner.id) + " waits"),
                                     HasSubstr("not from within its own body")));
   };
-  bool part_ran = false;
+  bool child_ran = false;
   task(graph, "owner", {}, [&] {
     owner = self();
     part("part", {}, [&] {
       refused();  // it would wait for itself
       EXPECT_TRUE(gate.pass());
-      part_ran = true;
+      child_ran = true;
     });
     known.open();
-    wait_for_parts();
-    EXPECT_TRUE(part_ran);
+    wait_for_children();
+    EXPECT_TRUE(child_ran);
   });
   EXPECT_TRUE(known.pass());
   refused();
   until_done(task(graph, "other", {}, [&] {
     part("part of the other", {}, [] {});
     refused();
-    wait_for_parts();
+    wait_for_children();
   }));
   until_done(task(other_graph, "elsewhere", {}, refused));
   gate.open();
   graph.wait();
-  EXPECT_TRUE(part_ran);
+  EXPECT_TRUE(child_ran);
 }
 
 // --- circles -------------------------------------------------------------------------------------
 
-TEST_F(Splitting, APartThatWaitsForItsOwnerIsTold) {
+TEST_F(Splitting, AChildThatWaitsForItsParentIsTold) {
   TaskGraph graph(with_workers(2));
   Gate known;
   Future<void> owner;
@@ -459,7 +459,7 @@ TEST_F(Splitting, APartThatWaitsForItsOwnerIsTold) {
   EXPECT_EQ(cause_of(error).kind(), Error::Kind::deadlock);
 }
 
-TEST_F(Splitting, APartThatWaitsForWhatIsBehindItsOwnerIsTold) {
+TEST_F(Splitting, AChildThatWaitsForWhatIsBehindItsParentIsTold) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Gate known;
@@ -479,7 +479,7 @@ TEST_F(Splitting, APartThatWaitsForWhatIsBehindItsOwnerIsTold) {
   EXPECT_THAT(cause_of(error).what(), HasSubstr("\"behind\""));
 }
 
-TEST_F(Splitting, APartAfterWhatIsBehindItsOwnerIsRefused) {
+TEST_F(Splitting, AChildAfterWhatIsBehindItsParentIsRefused) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Gate known;
@@ -502,7 +502,7 @@ TEST_F(Splitting, APartAfterWhatIsBehindItsOwnerIsRefused) {
 
 // --- failures ------------------------------------------------------------------------------------
 
-TEST_F(Splitting, AFailedPartFailsItsOwnerAndCancelsWhatDependsOnEither) {
+TEST_F(Splitting, AFailedChildFailsItsParentAndCancelsWhatDependsOnEither) {
   Block x("x", 2);
   for (int workers : {1, 3}) {
     TaskGraph graph(recorded(workers));
@@ -516,11 +516,11 @@ TEST_F(Splitting, AFailedPartFailsItsOwnerAndCancelsWhatDependsOnEither) {
     });
     Future<void> const next =
         task(graph, "next", {reads(x(1, 1))}, [] { ADD_FAILURE() << "it ran"; });
-    Error const of_owner = error_of([&] { owner.get(); });
-    EXPECT_EQ(of_owner.kind(), Error::Kind::task_failed);
-    EXPECT_THAT(of_owner.what(), AllOf(HasSubstr("\"owner\""), HasSubstr("part"),
+    Error const of_parent = error_of([&] { owner.get(); });
+    EXPECT_EQ(of_parent.kind(), Error::Kind::task_failed);
+    EXPECT_THAT(of_parent.what(), AllOf(HasSubstr("\"owner\""), HasSubstr("part"),
                                        HasSubstr("\"bad\""), HasSubstr("no luck")));
-    EXPECT_THROW(std::rethrow_exception(of_owner.cause()), std::runtime_error);
+    EXPECT_THROW(std::rethrow_exception(of_parent.cause()), std::runtime_error);
     EXPECT_EQ(error_of([&] { next.get(); }).kind(), Error::Kind::cancelled);
     EXPECT_EQ(error_of([&] { sibling.get(); }).kind(), Error::Kind::cancelled);
     Future<void> const late = task(graph, "late", {reads(x)}, [] { ADD_FAILURE() << "it ran"; });
@@ -537,12 +537,12 @@ TEST_F(Splitting, AFailedPartFailsItsOwnerAndCancelsWhatDependsOnEither) {
   }
 }
 
-TEST_F(Splitting, WaitThrowsTheFailureOfAPartWhichStaysTheOwnersFailure) {
+TEST_F(Splitting, WaitThrowsTheFailureOfAChildWhichStaysTheParentsFailure) {
   TaskGraph graph(with_workers(2));
   bool reached = false;
   Future<void> const owner = task(graph, "owner", {}, [&] {
     part("bad", {}, [] { throw std::runtime_error("no luck"); });
-    Error const error = error_of([] { wait_for_parts(); });
+    Error const error = error_of([] { wait_for_children(); });
     EXPECT_THAT(error.what(), AllOf(HasSubstr("\"bad\""), HasSubstr("no luck")));
     reached = true;
   });
@@ -553,14 +553,14 @@ TEST_F(Splitting, WaitThrowsTheFailureOfAPartWhichStaysTheOwnersFailure) {
 
   Future<void> const uncaught = task(graph, "owner", {}, [&] {
     part("worse", {}, [] { throw std::runtime_error("no luck"); });
-    wait_for_parts();
+    wait_for_children();
     ADD_FAILURE() << "not reached";
   });
   EXPECT_THAT(error_of([&] { uncaught.get(); }).what(), HasSubstr("\"worse\""));
   EXPECT_THROW(std::rethrow_exception(error_of([&] { graph.wait(); }).cause()), std::runtime_error);
 }
 
-TEST_F(Splitting, ABodyThatThrowsLeavesItsPartsRunning) {
+TEST_F(Splitting, ABodyThatThrowsLeavesItsChildrenRunning) {
   TaskGraph graph(with_workers(2));
   bool ran = false;
   Gate gate;
@@ -590,7 +590,7 @@ void fibonacci_task(int n, long& result) {
   make_local(*halves);
   part("n - 1", {writes((*halves)(0, 1))}, [=] { fibonacci_task(n - 1, (*halves)[0]); });
   part("n - 2", {writes((*halves)(1, 1))}, [=] { fibonacci_task(n - 2, (*halves)[1]); });
-  wait_for_parts();
+  wait_for_children();
   result = (*halves)[0] + (*halves)[1];
 }
 
@@ -610,7 +610,7 @@ TEST_F(Splitting, UnderTheSerialOracleItIsTheSame) {
   task(graph, "owner", {updates(x)}, [&] {
     order += 'o';
     part("a", {updates(x(0, 1))}, [&] { order += 'a'; });
-    wait_for_parts();
+    wait_for_children();
     part("b", {excludes(x)}, [&] {
       order += 'b';
       part("c", {excludes(x)}, [&] { order += 'c'; });
@@ -641,24 +641,24 @@ TEST_F(Splitting, MemoryIsGivenBack) {
 
 // The main thread sleeps in a task, and nothing in the queue of tasks bound to it is needed for
 // what it waits for, until a new part says so.
-TEST_F(Splitting, APartThatComesToDependOnATaskOfTheMainThreadWakesItUp) {
+TEST_F(Splitting, AChildThatComesToDependOnATaskOfTheMainThreadWakesItUp) {
   Properties bound;
   bound.main_thread = true;
   for (int repetition = 0; repetition != 20; ++repetition) {
     TaskGraph graph(with_workers(3));
-    Gate part_runs;
+    Gate child_runs;
     Gate other_waits;
     Future<void> const other = task(graph, "other", {}, [&] {
-      EXPECT_TRUE(part_runs.pass());
+      EXPECT_TRUE(child_runs.pass());
       part("bound part", {}, [] {}, bound);
       other_waits.open();
-      wait_for_parts();
+      wait_for_children();
     });
     task(
         graph, "on the main thread", {},
         [&] {
           part("part", {}, [&] {
-            part_runs.open();
+            child_runs.open();
             EXPECT_TRUE(other_waits.pass());
             std::this_thread::sleep_for(
                 std::chrono::milliseconds(2));  // until both sleep, most likely
@@ -666,7 +666,7 @@ TEST_F(Splitting, APartThatComesToDependOnATaskOfTheMainThreadWakesItUp) {
             after.after = handles(other);
             part("part of the part", {}, [] {}, after);
           });
-          wait_for_parts();
+          wait_for_children();
         },
         bound);
     graph.wait();

@@ -195,7 +195,7 @@ TEST_F(Completions, MayBeSeveralOfOneTask) {
 
 // --- and what else a task may be ------------------------------------------------------------------
 
-TEST_F(Completions, OfTasksWithParts) {
+TEST_F(Completions, OfTasksWithChildren) {
   for (TaskGraphOptions const& options : every_kind()) {
     Block x("x", 4);
     Slots slots;
@@ -205,7 +205,7 @@ TEST_F(Completions, OfTasksWithParts) {
       std::atomic<int> parts{0};
       auto const whole = late(graph, "whole", {updates(x)}, [&](Completion<> completion) {
         for (std::size_t k = 0; k < 4; ++k)
-          late_part("part", {updates(x(k, 1))}, [&, k](Completion<> of_part) {
+          late_child("part", {updates(x(k, 1))}, [&, k](Completion<> of_part) {
             elsewhere.give([&, k, c = std::move(of_part)]() mutable {
               ++x[k];
               ++parts;
@@ -228,7 +228,7 @@ TEST_F(Completions, OfTasksWithParts) {
   }
 }
 
-TEST_F(Completions, OfPartsThatTheBodyWaitsFor) {
+TEST_F(Completions, OfChildrenThatTheBodyWaitsFor) {
   for (TaskGraphOptions const& options : every_kind()) {
     Block x("x");
     Elsewhere elsewhere;
@@ -236,13 +236,13 @@ TEST_F(Completions, OfPartsThatTheBodyWaitsFor) {
     for (int repeat = 0; repeat < 50; ++repeat)
       task(graph, "whole", {updates(x)}, [&] {
         long const before = x[0];
-        late_part("part", {updates(x)}, [&](Completion<> of_part) {
+        late_child("part", {updates(x)}, [&](Completion<> of_part) {
           elsewhere.give([&, c = std::move(of_part)]() mutable {
             ++x[0];
             c.done();
           });
         });
-        wait_for_parts();
+        wait_for_children();
         EXPECT_EQ(x[0], before + 1);
       });
     graph.wait();
@@ -250,7 +250,7 @@ TEST_F(Completions, OfPartsThatTheBodyWaitsFor) {
   }
 }
 
-TEST_F(Completions, AndAPartThatFails) {
+TEST_F(Completions, AndAChildThatFails) {
   for (TaskGraphOptions const& options : every_kind()) {
     Slots slots;
     TaskGraph graph(options);
@@ -352,15 +352,15 @@ TEST_F(Completions, AreForShrinkingTasksAnError) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   late(graph, "shrinks", {writes(x)}, [](Completion<> completion) {
-    EXPECT_THAT(message_of([] { Impl::GraphInternals::shrink_to_parts(self()); }),
-                HasSubstr("shrink_to_parts() in a task with a Completion"));
+    EXPECT_THAT(message_of([] { Impl::GraphInternals::shrink_to_children(self()); }),
+                HasSubstr("shrink_to_children() in a task with a Completion"));
     completion.done();
   });
   task(graph, "shrinks first", {writes(x)}, [] {
     part("part", {}, [] {});
-    Impl::GraphInternals::shrink_to_parts(self());
+    Impl::GraphInternals::shrink_to_children(self());
     EXPECT_THAT(message_of([] { (void)Impl::CompletionInternals::open(self()); }),
-                HasSubstr("shrink_to_parts() in a task with a Completion"));
+                HasSubstr("shrink_to_children() in a task with a Completion"));
   });
   graph.wait();
 }
@@ -524,7 +524,7 @@ TEST_F(Completions, OfPlansMayFailInOneRound) {
   }
 }
 
-TEST_F(Completions, OfPassesThatAreAlike) {
+TEST_F(Completions, OfIterationsThatAreAlike) {
   for (TaskGraphOptions const& options : every_kind()) {
     Block x("x", 2);
     Elsewhere elsewhere;

@@ -35,18 +35,18 @@ constexpr std::size_t shared_cells = 3;
 template <class F>
 void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
   Impl::GraphInternals::require_may_join(graph);
-  auto call = [body] { Impl::GraphInternals::run_section(self(), self(), 0, body); };
+  auto call = [body] { Impl::GraphInternals::run_fork_join(self(), self(), 0, body); };
   using B = Body<decltype(call), void>;
   static constexpr Impl::TaskOps ops = [] {
     Impl::TaskOps made = B::make_ops();
-    made.section_depth = [](void const*) { return 0; };
+    made.fork_join_depth = [](void const*) { return 0; };
     return made;
   }();
   std::vector<Impl::AccessRequest> const accesses = requests_of(touches);
   auto const construct = [&](void* storage) { ::new (storage) B{call, {}}; };
   Impl::TaskSpec spec("section", ops, sizeof(B), alignof(B), construct);
   spec.accesses = accesses;
-  Impl::GraphInternals::join_section(Impl::GraphInternals::submit(graph, std::move(spec)));
+  Impl::GraphInternals::join_fork_join(Impl::GraphInternals::submit(graph, std::move(spec)));
 }
 
 /// A program of several threads on one graph. What it counts is a sum, so that it does not depend
@@ -157,7 +157,7 @@ class Program {
         std::vector<Touch> const touches{excludes(shared(k)), reads(own(thread))};
         (void)task(m_graph, "shrinks", touches, [this, k, how] {
           part("late", {excludes(shared(k))}, [this, k, how] { count_late(k, how); });
-          shrink_to_parts();
+          shrink_to_children();
         });
         break;
       }

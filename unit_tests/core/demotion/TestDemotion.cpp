@@ -293,7 +293,7 @@ TEST_F(Demotion, NeverPromotes) {
   EXPECT_TRUE(after);
 }
 
-TEST_F(Demotion, OfWhatAnUnfinishedPartNeedsIsRefused) {
+TEST_F(Demotion, OfWhatAnUnfinishedChildNeedsIsRefused) {
   Block x("x", 2);
   TaskGraph graph(with_workers(2));
   Gate gate;
@@ -305,27 +305,27 @@ TEST_F(Demotion, OfWhatAnUnfinishedPartNeedsIsRefused) {
     EXPECT_EQ(error_of([&] { part("too late", {reads(x(1, 1))}, [] {}); }).kind(),
               Error::Kind::bad_access);
     gate.open();
-    wait_for_parts();
+    wait_for_children();
     release(x);
   });
   graph.wait();
 }
 
-TEST_F(Demotion, OfPartsIsBetweenThem) {
+TEST_F(Demotion, OfChildrenIsBetweenThem) {
   Block x("x");
   TaskGraph graph(recorded(3));
   Gate read;
-  std::atomic<bool> owner_over{false};
+  std::atomic<bool> parent_over{false};
   task(graph, "owner", {updates(x)}, [&] {
     part("demoter", {updates(x)}, [&] {
       demote({reads(x)});
       EXPECT_TRUE(read.pass());
     });
     part("reader", {reads(x)}, [&] { read.open(); });
-    wait_for_parts();
-    owner_over = true;
+    wait_for_children();
+    parent_over = true;
   });
-  task(graph, "outside", {reads(x)}, [&] { EXPECT_TRUE(owner_over); });
+  task(graph, "outside", {reads(x)}, [&] { EXPECT_TRUE(parent_over); });
   graph.wait();
   EXPECT_THAT(edges_of(graph.dependency_graph()),
               ElementsAre("demoter>reader released", "owner>outside"));

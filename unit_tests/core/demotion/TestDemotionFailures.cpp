@@ -17,7 +17,7 @@ using namespace Test;
 
 class DemotionFailures : public Timed {};
 
-TEST_F(DemotionFailures, AnOwnerThatShrinksKeepsWhatAFailedPartHasNotDone) {
+TEST_F(DemotionFailures, AParentThatShrinksKeepsWhatAFailedChildHasNotDone) {
   for (bool const is_serial : {false, true}) {
     TaskGraphOptions options = with_workers(2);
     options.serial = is_serial;
@@ -30,7 +30,7 @@ TEST_F(DemotionFailures, AnOwnerThatShrinksKeepsWhatAFailedPartHasNotDone) {
     task(graph, "owner", {updates(x), updates(y)}, [&] {
       part("x", {updates(x)}, [] { throw std::runtime_error("no x"); });
       part("y", {updates(y)}, [&] { EXPECT_TRUE(end.pass()); });
-      shrink_to_parts();
+      shrink_to_children();
     });
     Future<void> const reader = task(graph, "reader", {reads(x)}, [&] { ran = true; });
     end.open();
@@ -40,7 +40,7 @@ TEST_F(DemotionFailures, AnOwnerThatShrinksKeepsWhatAFailedPartHasNotDone) {
   }
 }
 
-TEST_F(DemotionFailures, ACancelledOwnerKeepsWhatItsPartsHaveNotDone) {
+TEST_F(DemotionFailures, ACancelledParentKeepsWhatItsChildrenHaveNotDone) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   Block y("y");
@@ -50,7 +50,7 @@ TEST_F(DemotionFailures, ACancelledOwnerKeepsWhatItsPartsHaveNotDone) {
   Future<void> const owner = task(graph, "owner", {updates(x), updates(y)}, [&] {
     part("y", {updates(y)}, [&] { EXPECT_TRUE(hold.pass()); });
     part("x", {updates(x), reads(y)}, [] {});
-    shrink_to_parts();
+    shrink_to_children();
     shrunk.open();
   });
   task(graph, "reader", {reads(x)}, [&] { ran = true; });

@@ -361,7 +361,7 @@ TEST_F(HeldStarted, NotWhoHasTakenThePlaceOfThePiecesThatAreLeft) {
 }
 
 /// One part needs all that its owner has, and another one a piece of that.
-TEST_F(HeldStarted, NotWhatAPartNeedsWhenOneThatNeedsMoreIsOver) {
+TEST_F(HeldStarted, NotWhatAChildNeedsWhenOneThatNeedsMoreIsOver) {
   Block x("x", 3);
   TaskGraph graph(with_workers(2));
   Gate shrunk, end;
@@ -372,7 +372,7 @@ TEST_F(HeldStarted, NotWhatAPartNeedsWhenOneThatNeedsMoreIsOver) {
       EXPECT_TRUE(end.pass());
       is_over = true;
     });
-    Impl::GraphInternals::shrink_to_parts(self());
+    Impl::GraphInternals::shrink_to_children(self());
     shrunk.open();
   });
   Future<void> const rest = task(graph, "rest", {updates(x(2, 1))}, [] {});

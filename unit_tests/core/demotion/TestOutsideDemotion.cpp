@@ -343,7 +343,7 @@ TEST_F(OutsideDemotion, OfATaskOfAPlanAndOfAReplayIsRefused) {
   graph.wait();
 }
 
-TEST_F(OutsideDemotion, WhatAnUnfinishedPartNeedsStays) {
+TEST_F(OutsideDemotion, WhatAnUnfinishedChildNeedsStays) {
   Block x("x", 2);
   TaskGraph graph(with_workers(3));
   Gate split;
@@ -381,22 +381,22 @@ TEST_F(OutsideDemotion, OfManyAccessesNamedTwice) {
 
 // --- owners that shrink --------------------------------------------------------------------------
 
-TEST_F(Shrinking, TasksBehindTheOwnerStartWithTheEndOfThePartsThatTheyNeed) {
+TEST_F(Shrinking, TasksBehindTheParentStartWithTheEndOfTheChildrenThatTheyNeed) {
   constexpr std::size_t count = 4;
   Block x("x", count);
   TaskGraph graph(recorded(3));
   std::vector<Gate> ends(count);
-  std::atomic<bool> owner_over{false};
+  std::atomic<bool> parent_over{false};
   Gate submitted;
   Future<void> const owner = task(graph, "owner", {updates(x)}, [&] {
     for (std::size_t k = 0; k + 1 < count; ++k)
       part("part", {updates(x(k, 1))}, [&, k] { EXPECT_TRUE(ends[k].pass()); });
     EXPECT_TRUE(submitted.pass());
-    shrink_to_parts();
+    shrink_to_children();
   });
   std::vector<Future<void>> behind;
   for (std::size_t k = 0; k < count; ++k)
-    behind.push_back(task(graph, "behind", {updates(x(k, 1))}, [&] { EXPECT_FALSE(owner_over); }));
+    behind.push_back(task(graph, "behind", {updates(x(k, 1))}, [&] { EXPECT_FALSE(parent_over); }));
   Future<void> const all = task(graph, "all", {updates(x)}, [&] {});
   submitted.open();
   until_done(behind[3]);  // no part needs it
@@ -412,7 +412,7 @@ TEST_F(Shrinking, TasksBehindTheOwnerStartWithTheEndOfThePartsThatTheyNeed) {
   EXPECT_TRUE(all.is_done());
 }
 
-TEST_F(Shrinking, WhatSeveralPartsNeedStaysUntilTheLastIsOver) {
+TEST_F(Shrinking, WhatSeveralChildrenNeedStaysUntilTheLastIsOver) {
   Block x("x", 2);
   TaskGraph graph(with_workers(3));
   Gate first;
@@ -420,7 +420,7 @@ TEST_F(Shrinking, WhatSeveralPartsNeedStaysUntilTheLastIsOver) {
   task(graph, "owner", {updates(x)}, [&] {
     part("first", {reads(x)}, [&] { EXPECT_TRUE(first.pass()); });
     part("second", {reads(x(0, 1))}, [&] { EXPECT_TRUE(second.pass()); });
-    shrink_to_parts();
+    shrink_to_children();
   });
   until_done(task(graph, "reader", {reads(x)}, [] {}));
   Future<void> const left = task(graph, "left", {updates(x(0, 1))}, [] {});
@@ -433,23 +433,23 @@ TEST_F(Shrinking, WhatSeveralPartsNeedStaysUntilTheLastIsOver) {
   graph.wait();
 }
 
-TEST_F(Shrinking, PartsOfPartsAndPartsSubmittedLater) {
+TEST_F(Shrinking, ChildrenOfChildrenAndChildrenSubmittedLater) {
   Block x("x", 2);
   TaskGraph graph(with_workers(3));
   Gate later;
   Gate inner;
-  Gate owner_has_shrunk;  // while the part has all of it: a later part may have that, too
+  Gate parent_has_shrunk;  // while the part has all of it: a later part may have that, too
   Gate in_between;
   Gate submitted;
   task(graph, "owner", {updates(x)}, [&] {
     part("part", {updates(x)}, [&] {
-      EXPECT_TRUE(owner_has_shrunk.pass());
+      EXPECT_TRUE(parent_has_shrunk.pass());
       part("inner", {updates(x(0, 1))}, [&] { EXPECT_TRUE(inner.pass()); });
-      shrink_to_parts();
+      shrink_to_children();
       in_between.open();
     });
-    shrink_to_parts();
-    owner_has_shrunk.open();
+    shrink_to_children();
+    parent_has_shrunk.open();
     EXPECT_TRUE(in_between.pass());
     part("later", {updates(x(1, 1))}, [&] { EXPECT_TRUE(later.pass()); });
     submitted.open();
@@ -464,13 +464,13 @@ TEST_F(Shrinking, PartsOfPartsAndPartsSubmittedLater) {
   graph.wait();
 }
 
-TEST_F(Shrinking, OfAnExclusiveOwnerAndWithoutParts) {
+TEST_F(Shrinking, OfAnExclusiveParentAndWithoutChildren) {
   Block x("x", 2);
   TaskGraph graph(with_workers(3));
   Gate end;
   task(graph, "owner", {excludes(x)}, [&] {
     part("part", {excludes(x(0, 1))}, [&] { EXPECT_TRUE(end.pass()); });
-    shrink_to_parts();
+    shrink_to_children();
   });
   until_done(task(graph, "right", {excludes(x(1, 1))}, [] {}));
   Future<void> const left = task(graph, "left", {excludes(x(0, 1))}, [] {});
@@ -480,7 +480,7 @@ TEST_F(Shrinking, OfAnExclusiveOwnerAndWithoutParts) {
 
   Gate over;
   Future<void> const bare = task(graph, "bare", {updates(x)}, [&] {
-    shrink_to_parts();
+    shrink_to_children();
     EXPECT_TRUE(over.pass());
   });
   until_done(task(graph, "next", {updates(x)}, [] {}));
@@ -500,7 +500,7 @@ TEST_F(Shrinking, OfARefinedTaskWhileItIsPending) {
       task(graph, "left", {updates(x(0, 1))}, [&] { EXPECT_TRUE(held.over); });
   EXPECT_TRUE(refine(t, [&](Impl::TaskHandle const& owner) {
     part_of(owner, "part", {updates(x(0, 1)), reads(held.hold)}, [] {});
-    Impl::GraphInternals::shrink_to_parts(owner);
+    Impl::GraphInternals::shrink_to_children(owner);
   }));
   until_done(right);
   EXPECT_FALSE(left.is_done());
@@ -512,7 +512,7 @@ TEST_F(Shrinking, LeavesNothingForABodyThatGoesOnSubmitting) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   task(graph, "owner", {updates(x)}, [&] {
-    shrink_to_parts();
+    shrink_to_children();
     EXPECT_EQ(error_of([&] { part("late", {reads(x)}, [] {}); }).kind(), Error::Kind::bad_access);
   });
   graph.wait();

@@ -299,7 +299,7 @@ class DemotionProgram {
              });
            }
            m_ledger.ends(entry);
-           Impl::GraphInternals::shrink_to_parts(self());
+           Impl::GraphInternals::shrink_to_children(self());
            nap(k);
          });
   }

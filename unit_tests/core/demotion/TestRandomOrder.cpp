@@ -383,7 +383,7 @@ class Run {
       if (its.splits) {
         for (Span& span : m_spans[k])
           part("part", touches(span.uses), [this, k, &span] { work(k, span); });
-        if (its.shrinks) shrink_to_parts();
+        if (its.shrinks) shrink_to_children();
       } else {
         work(k, m_spans[k].front());
       }
@@ -501,7 +501,7 @@ TEST_F(RandomOrder, WithEdgesOfAPolicyAndFailuresCancelsWhatDependsAndNothingEls
   run_programs({.edges = true, .failures = true}, 60);
 }
 
-TEST_F(RandomOrder, WithOwnersThatShrinkEqualsAPlainLoop) {
+TEST_F(RandomOrder, WithParentsThatShrinkEqualsAPlainLoop) {
   Totals const totals = run_programs({.parts = true}, 60, false,
                                      [](Totals const& so_far) { return so_far.early > 0; });
   EXPECT_GT(totals.early, 0);
@@ -511,11 +511,11 @@ TEST_F(RandomOrder, WithDemotionsAndEdgesEqualsAPlainLoop) {
   run_programs({.demotion = true, .edges = true}, 60);
 }
 
-TEST_F(RandomOrder, WithPartsAndEdgesEqualsAPlainLoop) {
+TEST_F(RandomOrder, WithChildrenAndEdgesEqualsAPlainLoop) {
   run_programs({.parts = true, .edges = true}, 60);
 }
 
-TEST_F(RandomOrder, WithDemotionsAndPartsEqualsAPlainLoop) {
+TEST_F(RandomOrder, WithDemotionsAndChildrenEqualsAPlainLoop) {
   run_programs({.demotion = true, .parts = true}, 60);
 }
 
@@ -523,7 +523,7 @@ TEST_F(RandomOrder, WithAllOfItEqualsAPlainLoop) {
   run_programs({.demotion = true, .parts = true, .edges = true}, 80);
 }
 
-TEST_F(RandomOrder, WithPartsAndEdgesHasEachPathInItsRecord) {
+TEST_F(RandomOrder, WithChildrenAndEdgesHasEachPathInItsRecord) {
   run_programs({.parts = true, .edges = true}, 40, true);
 }
 

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 class ScopeDemotion : public Timed {};
 
 // An edge that another task's part gets is not under the lock of the demoting task's region.
-TEST_F(ScopeDemotion, ADemotionKeepsThePartsOfOthersThatComeAfterTheTask) {
+TEST_F(ScopeDemotion, ADemotionKeepsTheChildrenOfOthersThatComeAfterTheTask) {
   constexpr std::size_t blocks = 24;
   constexpr int chain = 40;
   for (int round = 0; round < 4 * repetitions; ++round) {
@@ -60,7 +60,7 @@ TEST_F(ScopeDemotion, ADemotionKeepsThePartsOfOthersThatComeAfterTheTask) {
 }
 
 // Whoever comes after the body on what it has given up meets no part that its thread submits.
-TEST_F(ScopeDemotion, APartOfABodysOwnThreadIsRefusedOrKeepsItsAccess) {
+TEST_F(ScopeDemotion, AChildOfABodysOwnThreadIsRefusedOrKeepsItsAccess) {
   constexpr std::size_t cells = 16;
   constexpr int each = 40;
   for (int round = 0; round < 4 * repetitions; ++round) {
@@ -91,7 +91,7 @@ TEST_F(ScopeDemotion, APartOfABodysOwnThreadIsRefusedOrKeepsItsAccess) {
           std::string const text = message_of([&] { release(x(n, 1)); });
           if (text == "no error") break;
           EXPECT_THAT(text, HasSubstr("\"part\""));
-          wait_for_parts();
+          wait_for_children();
         }
         released[n] = true;
       }
@@ -104,7 +104,7 @@ TEST_F(ScopeDemotion, APartOfABodysOwnThreadIsRefusedOrKeepsItsAccess) {
   }
 }
 
-TEST_F(ScopeDemotion, ABodyDemotesWhileItsOwnThreadsSubmitParts) {
+TEST_F(ScopeDemotion, ABodyDemotesWhileItsOwnThreadsSubmitChildren) {
   constexpr std::size_t threads = 3;
   constexpr int each = sanitized ? 40 : 150;
   for (int round = 0; round < repetitions; ++round) {
@@ -126,7 +126,7 @@ TEST_F(ScopeDemotion, ABodyDemotesWhileItsOwnThreadsSubmitParts) {
       demote({reads(y)});
       EXPECT_TRUE(seen.pass());
       for (std::thread& submitter : submitters) submitter.join();
-      wait_for_parts();
+      wait_for_children();
       release(y);
       EXPECT_TRUE(changed.pass());
       part("last", {updates(x)}, [&] { x[0] += y[0]; });
@@ -147,7 +147,7 @@ TEST_F(ScopeDemotion, ABodyDemotesWhileItsOwnThreadsSubmitParts) {
   }
 }
 
-TEST_F(ScopeDemotion, DemotionsWhilePartsOfOthersAreSubmitted) {
+TEST_F(ScopeDemotion, DemotionsWhileChildrenOfOthersAreSubmitted) {
   constexpr int count = 40;
   for (int round = 0; round < repetitions; ++round) {
     TaskGraph graph(with_workers(4));
@@ -158,11 +158,11 @@ TEST_F(ScopeDemotion, DemotionsWhilePartsOfOthersAreSubmitted) {
         ++running;
         for (std::size_t n = 0; n < 8; ++n)
           part("part", {updates(x(n, 1))}, [&, n, k] { x[n] = x[n] * 7 % 1009 + k; });
-        wait_for_parts();
+        wait_for_children();
         demote({reads(x)});
         for (std::size_t n = 0; n < 8; ++n)
           part("read again", {reads(x(n, 1))}, [&, n] { EXPECT_GE(x[n], 0); });
-        wait_for_parts();
+        wait_for_children();
         release(x);
         part("without", {}, [&] { --running; });
       });
@@ -172,7 +172,7 @@ TEST_F(ScopeDemotion, DemotionsWhilePartsOfOthersAreSubmitted) {
           part("half", {reads(x(static_cast<std::size_t>(4 * half), 4))}, [&seen, half, &x] {
             for (int n = 0; n < 4; ++n) seen[half] += x[static_cast<std::size_t>(4 * half + n)];
           });
-        wait_for_parts();
+        wait_for_children();
         EXPECT_EQ(seen[0], seen[1]) << "all elements go the same way";
         demote({reads(x(0, 4))});
         part("rest", {reads(x(0, 1))}, [&x, of_half = seen[0]] { EXPECT_EQ(4 * x[0], of_half); });
@@ -310,7 +310,7 @@ TEST_F(ScopeDemotion, CirclesAreToldWhileTheTasksAreRefined) {
 }
 
 // Whoever has the future of a collected task may refine it as soon as it has been submitted.
-TEST_F(ScopeDemotion, TasksOfAPassAreRefinedByAnotherThread) {
+TEST_F(ScopeDemotion, TasksOfAnIterationAreRefinedByAnotherThread) {
   constexpr int rounds = 60;
   constexpr std::size_t count = 6;
   for (int repetition = 0; repetition < repetitions; ++repetition) {

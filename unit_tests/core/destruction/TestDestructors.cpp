@@ -235,7 +235,7 @@ TEST_F(Destructors, OfKeptFunctorsDoNotWaitForALongTask) {
 
 /// The part is run on the stack of "whole", which waits for it; if the thread destroyed the functor
 /// of "before" there, which waits for "whole", neither would ever end.
-TEST_F(Destructors, OfKeptFunctorsMayWaitForATaskThatWaitsForItsParts) {
+TEST_F(Destructors, OfKeptFunctorsMayWaitForATaskThatWaitsForItsChildren) {
   TaskGraph graph(with_workers(1));
   Block x("x"), y("y");
   Gate submitted;
@@ -245,7 +245,7 @@ TEST_F(Destructors, OfKeptFunctorsMayWaitForATaskThatWaitsForItsParts) {
                 std::make_shared<AtEnd>([&] { whole.wait(); })});
   whole = task(graph, "whole", {updates(y)}, KeptBody{[] {
                  part("part", {}, [] {});
-                 wait_for_parts();
+                 wait_for_children();
                }});
   submitted.open();
   until_done(whole);
@@ -271,7 +271,7 @@ TEST_F(Destructors, OfFunctorsAreNotPutOffAboveATaskThatWaits) {
 
 /// A functor is destroyed before its task is over, so what comes after the task cannot be waited
 /// for, whatever is beneath on the stack.
-TEST_F(Destructors, OfAPartAreToldThatTheyWaitForWhatComesAfterIt) {
+TEST_F(Destructors, OfAChildAreToldThatTheyWaitForWhatComesAfterIt) {
   for (int workers : {1, 2, 3}) {
     TaskGraph graph(with_workers(workers));
     Block x("x");
@@ -284,7 +284,7 @@ TEST_F(Destructors, OfAPartAreToldThatTheyWaitForWhatComesAfterIt) {
                     std::make_shared<AtEnd>([&] { text = message_of([&] { behind.wait(); }); })});
       behind = part("behind", {updates(x)}, [] {});
       submitted.open();
-      wait_for_parts();
+      wait_for_children();
     });
     graph.wait();
     EXPECT_THAT(text, HasSubstr("which cannot be complete before it is"));
@@ -305,7 +305,7 @@ struct StateWithEnd {
 
 /// Where a part's tag is destroyed on the stack of the task that waits for it, that task cannot go
 /// on before the destructor is over. Elsewhere, or when a table held it longer, the wait just ends.
-TEST_F(Destructors, OfAPartsTagAreToldThatTheyWaitForEver) {
+TEST_F(Destructors, OfAChildsTagAreToldThatTheyWaitForEver) {
   for (int workers : {1, 2}) {
     TaskGraph graph(with_workers(workers));
     graph.add_rule<TagWithEnd>("none", Constraint::ordered,
@@ -319,7 +319,7 @@ TEST_F(Destructors, OfAPartsTagAreToldThatTheyWaitForEver) {
           "part", {}, [] {}, tagged(TagWithEnd{1, std::make_shared<AtEnd>([&] {
                                                  text = message_of([&] { whole.wait(); });
                                                })}));
-      wait_for_parts();
+      wait_for_children();
     });
     submitted.open();
     graph.wait();
@@ -365,7 +365,7 @@ TEST_F(Destructors, OfTagsAreOverWhenWaitReturns) {
       };
       task(graph, "whole", {}, [&] {
         part("part", {}, [] {}, tag());
-        wait_for_parts();
+        wait_for_children();
       });
       graph.wait();
       EXPECT_EQ(ended, 1) << workers << " workers, a part's";
@@ -374,7 +374,7 @@ TEST_F(Destructors, OfTagsAreOverWhenWaitReturns) {
 }
 
 /// The last round may end on another thread while a worker destroys what its own run has left.
-TEST_F(Destructors, OfTagsInThePartsOfAPlansRunsAreOverWhenWaitReturns) {
+TEST_F(Destructors, OfTagsInTheChildrenOfAPlansRunsAreOverWhenWaitReturns) {
   constexpr int tasks = 3;
   for (int workers : {1, 2, 3}) {
     TaskGraph graph(with_workers(workers));
@@ -393,7 +393,7 @@ TEST_F(Destructors, OfTagsInThePartsOfAPlansRunsAreOverWhenWaitReturns) {
         task(graph, "whole", {updates(x(k, 1))}, [&, k] {
           part("part", {updates(x(k, 1))}, [] {}, tagged(TagWithEnd{1, at_end(k)}));
           part("part", {touches(x(k, 1), StateWithEnd{at_end(k)})}, [] {});
-          wait_for_parts();
+          wait_for_children();
         });
     });
     for (int rounds : {1, 2, 1, 4, 1, 2, 1}) {
@@ -458,7 +458,7 @@ TEST_F(Destructors, OfTagsMayOutliveAGraphWithinATask) {
                       part(
                           "part", {}, [] {},
                           tagged(TagWithEnd{1, std::make_shared<AtEnd>([&] { ++ended; })}));
-                      wait_for_parts();
+                      wait_for_children();
                     },
                     {.main_thread = true});
              inner.wait();

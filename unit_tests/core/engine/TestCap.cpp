@@ -68,7 +68,7 @@ TEST_F(Cap, TasksSubmittedInsideATaskMayExceedIt) {
   EXPECT_EQ(most, 101u);
 }
 
-TEST_F(Cap, PartsMayExceedItWhileAnotherThreadSubmits) {
+TEST_F(Cap, ChildrenMayExceedItWhileAnotherThreadSubmits) {
   constexpr std::size_t cells = 4;
   constexpr int parts = sanitized ? 100 : 400;
   auto const step = [](long& value, int k) { value = (5 * value + k) % 1009; };
@@ -92,7 +92,7 @@ TEST_F(Cap, PartsMayExceedItWhileAnotherThreadSubmits) {
         }
         most = graph.in_flight();
         submitted.open();
-        wait_for_parts();
+        wait_for_children();
       });
     other.join();
     graph.wait();

@@ -414,7 +414,7 @@ TEST_F(SetThreads, BoundOnesGetThePlacesOfTheirNumber) {
 #endif
 
 /// Times here are as they are: only that each pass has one decision, and that it is carried out.
-TEST_F(SetThreads, ByFeedbackPassByPass) {
+TEST_F(SetThreads, ByFeedbackIterationByIteration) {
   auto const meter = make_task_meter();
   TaskGraphOptions options = machine(2, 1);
   options.policy = meter;

@@ -225,7 +225,7 @@ TEST_F(ExclusionAlone, SleepingHoldersThatAreNotInTheWayChangeNothing) {
   EXPECT_THAT(release(holder), ElementsAre(&front));
 }
 
-TEST_F(ExclusionAlone, PartsOfTwoTasksAreNotCompared) {
+TEST_F(ExclusionAlone, ChildrenOfTwoTasksAreNotCompared) {
   AreaEntry& a = stage.area(0, 8);
   AreaEntry& same_of_parts = stage.area(0, 8);
   AreaEntry& some_of_parts = stage.area(2, 2);
@@ -616,7 +616,7 @@ TEST_F(ExclusiveTasks, ManyThatShareAreasInManyWaysAreEachAlone) {
   for (std::size_t c = 0; c < size; ++c) EXPECT_EQ(x[c], expected[c]);
 }
 
-TEST_F(ExclusiveTasks, PartsThatOverlapAreEachAlone) {
+TEST_F(ExclusiveTasks, ChildrenThatOverlapAreEachAlone) {
   Block x("x", 8);
   TaskGraph graph(with_workers(3));
   for (int repeat = 0; repeat < 10; ++repeat)
@@ -627,7 +627,7 @@ TEST_F(ExclusiveTasks, PartsThatOverlapAreEachAlone) {
             ++x[half + k % 3];
             ++x[half + k % 3 + 1];
           });
-        if (half == 0) wait_for_parts();
+        if (half == 0) wait_for_children();
       });
   graph.wait();
   for (std::size_t half : {0, 4}) {
@@ -655,7 +655,7 @@ TEST_F(ExclusiveTasks, AHolderMayWaitForOneBehindTheFront) {
   graph.wait();
 }
 
-TEST_F(ExclusiveTasks, ATaskMayBecomeExclusiveWhileAPartOfItWaitsForOneBehindTheFront) {
+TEST_F(ExclusiveTasks, ATaskMayBecomeExclusiveWhileAChildOfItWaitsForOneBehindTheFront) {
   Block x("x", 2);
   Block go("go");
   TaskGraph graph(with_workers(4));

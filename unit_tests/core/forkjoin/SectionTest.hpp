@@ -11,12 +11,12 @@ namespace trellis::Test {
 /// Says how sections run, and notes what it hears.
 class Noting final : public Orchestration {
  public:
-  explicit Noting(SectionPolicy policy, SectionPolicy nested = SectionPolicy::serial)
+  explicit Noting(ForkJoinPolicy policy, ForkJoinPolicy nested = ForkJoinPolicy::serial)
       : m_policy(policy), m_nested(nested) {}
   [[nodiscard]] std::string name() const override { return "noting"; }
-  void section_starts(int depth) override { note("starts " + std::to_string(depth)); }
-  void section_ends(int depth) override { note("ends " + std::to_string(depth)); }
-  [[nodiscard]] SectionPolicy section(int depth, std::size_t parts, TaskKind) override {
+  void fork_join_starts(int depth) override { note("starts " + std::to_string(depth)); }
+  void fork_join_ends(int depth) override { note("ends " + std::to_string(depth)); }
+  [[nodiscard]] ForkJoinPolicy section(int depth, std::size_t parts, TaskKind) override {
     note("section " + std::to_string(depth) + " of " + std::to_string(parts));
     return depth == 0 ? m_policy : m_nested;
   }
@@ -34,8 +34,8 @@ class Noting final : public Orchestration {
     std::lock_guard const lock(m_mutex);
     m_heard.push_back(std::move(what));
   }
-  SectionPolicy const m_policy;
-  SectionPolicy const m_nested;
+  ForkJoinPolicy const m_policy;
+  ForkJoinPolicy const m_nested;
   mutable std::mutex m_mutex;
   std::vector<std::string> m_heard;
 };

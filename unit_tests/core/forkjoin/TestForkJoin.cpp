@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // fork_join: whoever runs the parts, the caller goes on when they are complete.
-#include "SectionTest.hpp"
+#include "ForkJoinTest.hpp"
 
 #include <thread>
 
@@ -10,26 +10,26 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class ForkJoin : public testing::TestWithParam<std::tuple<SectionPolicy, int>> {
+class ForkJoin : public testing::TestWithParam<std::tuple<ForkJoinPolicy, int>> {
  protected:
   std::shared_ptr<Noting> const advice = std::make_shared<Noting>(std::get<0>(GetParam()));
   int const workers = std::get<1>(GetParam());
   Watchdog const watchdog{std::chrono::seconds(60), "a section"};
 };
-std::string name_of(SectionPolicy policy, int workers) {
-  std::string const name = policy == SectionPolicy::serial     ? "serial"
-                           : policy == SectionPolicy::parallel ? "parallel"
+std::string name_of(ForkJoinPolicy policy, int workers) {
+  std::string const name = policy == ForkJoinPolicy::serial     ? "serial"
+                           : policy == ForkJoinPolicy::parallel ? "parallel"
                                                                : "keep_held";
   return name + "_" + std::to_string(workers);
 }
 INSTANTIATE_TEST_SUITE_P(
     Policy, ForkJoin,
-    testing::Combine(testing::Values(SectionPolicy::serial, SectionPolicy::parallel,
-                                     SectionPolicy::parallel_keep_held),
+    testing::Combine(testing::Values(ForkJoinPolicy::serial, ForkJoinPolicy::parallel,
+                                     ForkJoinPolicy::parallel_keep_held),
                      testing::Values(1, 2, 3)),
     [](auto const& each) { return name_of(std::get<0>(each.param), std::get<1>(each.param)); });
 
-TEST_P(ForkJoin, ReturnsWhenAllPartsAreComplete) {
+TEST_P(ForkJoin, ReturnsWhenAllChildrenAreComplete) {
   TaskGraph graph(with(advice, workers));
   for (int round = 0; round < 50; ++round) {
     std::vector<int> done(20, 0);
@@ -49,12 +49,12 @@ TEST_P(ForkJoin, TellsTheAdviceInOrder) {
   });
   fork_join(ResourcePolicy(graph), [](TaskScope&) {});
   std::vector<std::string> expected = {"starts 0", "section 0 of 3", "section 0 of 2"};
-  if (std::get<0>(GetParam()) == SectionPolicy::parallel) expected.push_back("hold back");
+  if (std::get<0>(GetParam()) == ForkJoinPolicy::parallel) expected.push_back("hold back");
   expected.insert(expected.end(), {"ends 0", "starts 0", "hold back", "ends 0"});
   EXPECT_EQ(advice->heard(), expected);
 }
 
-TEST_P(ForkJoin, PartsSeeTheOrderOfTheirAccesses) {
+TEST_P(ForkJoin, ChildrenSeeTheOrderOfTheirAccesses) {
   TaskGraph graph(with(advice, workers));
   Kokkos::View<int, Kokkos::HostSpace> x("x");
   fork_join("section", ResourcePolicy(graph, read_write(x)), [&](TaskScope& section) {
@@ -67,7 +67,7 @@ TEST_P(ForkJoin, PartsSeeTheOrderOfTheirAccesses) {
   EXPECT_EQ(x(), expected);
 }
 
-TEST_P(ForkJoin, AFailedPartIsThrown) {
+TEST_P(ForkJoin, AFailedChildIsThrown) {
   TaskGraph graph(with(advice, workers));
   std::atomic<int> others{0};
   try {
@@ -89,7 +89,7 @@ TEST_P(ForkJoin, AFailedPartIsThrown) {
   EXPECT_NO_THROW(fork_join(ResourcePolicy(graph), [](TaskScope&) {}));
 }
 
-TEST_P(ForkJoin, WhatTheBodyThrowsIsThrownWhenItsPartsAreOver) {
+TEST_P(ForkJoin, WhatTheBodyThrowsIsThrownWhenItsChildrenAreOver) {
   TaskGraph graph(with(advice, workers));
   std::atomic<int> parts{0};
   EXPECT_THROW(fork_join("section", ResourcePolicy(graph),
@@ -104,7 +104,7 @@ TEST_P(ForkJoin, WhatTheBodyThrowsIsThrownWhenItsPartsAreOver) {
   EXPECT_EQ(advice->heard().back(), "ends 0");
 }
 
-TEST_P(ForkJoin, ABodyMayWaitForOneOfItsParts) {
+TEST_P(ForkJoin, ABodyMayWaitForOneOfItsChildren) {
   TaskGraph graph(with(advice, workers));
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
     auto const part = host_task("part", ResourcePolicy(section), [] { return 3; });
@@ -117,7 +117,7 @@ TEST_P(ForkJoin, ABodyMayWaitForOneOfItsParts) {
   });
 }
 
-TEST_P(ForkJoin, PartsMayComeAfterTasksOutside) {
+TEST_P(ForkJoin, ChildrenMayComeAfterTasksOutside) {
   TaskGraph graph(with(advice, workers));
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> order{0};
@@ -137,7 +137,7 @@ TEST_P(ForkJoin, PartsMayComeAfterTasksOutside) {
   }
 }
 
-TEST_P(ForkJoin, NestedInPartsAndTasks) {
+TEST_P(ForkJoin, NestedInChildrenAndTasks) {
   TaskGraph graph(with(advice, workers));
   std::atomic<int> leaves{0};
   fork_join("outer", ResourcePolicy(graph), [&](TaskScope& section) {
@@ -211,7 +211,7 @@ TEST_P(ForkJoin, InPlans) {
   EXPECT_EQ(ends, 4);
 }
 
-TEST_P(ForkJoin, InPassesOfALoop) {
+TEST_P(ForkJoin, InIterationsOfALoop) {
   TaskGraph graph(with(advice, workers));
   Kokkos::View<long, Kokkos::HostSpace> x("x");
   graph.iterate("passes", 10, [&] {
@@ -247,7 +247,7 @@ TEST_P(ForkJoin, TakesItsViewsAsArguments) {
   for (int k = 0; k < 4; ++k) EXPECT_EQ(x(k), 5);
 }
 
-TEST_P(ForkJoin, WithPartsOfOtherKinds) {
+TEST_P(ForkJoin, WithChildrenOfOtherKinds) {
   TaskGraph graph(with(advice, workers));
   Kokkos::View<int, Kokkos::HostSpace> x("x");
   std::atomic<int> count{0};
@@ -274,7 +274,7 @@ TEST_P(ForkJoin, WithPartsOfOtherKinds) {
   EXPECT_EQ(count, 15);
 }
 
-TEST_P(ForkJoin, APartMayWaitForALaterOne) {
+TEST_P(ForkJoin, AChildMayWaitForALaterOne) {
   for (int round = 0; round < 20; ++round) {
     TaskGraph graph(with(advice, workers));
     std::vector<Future<int>> parts(6);
@@ -292,7 +292,7 @@ TEST_P(ForkJoin, APartMayWaitForALaterOne) {
   }
 }
 
-TEST_P(ForkJoin, ABodyMayWaitForAnotherGraphThatWaitsForItsParts) {
+TEST_P(ForkJoin, ABodyMayWaitForAnotherGraphThatWaitsForItsChildren) {
   TaskGraph graph(with(advice, workers));
   TaskGraph other(with(make_native(), workers));
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {

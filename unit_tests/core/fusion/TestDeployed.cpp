@@ -183,7 +183,7 @@ TEST_P(Deployed, AreOrderedAmongTasksOfTheDeviceAndOfTheHost) {
   }
 }
 
-TEST_P(Deployed, ASectionsTasksGoWhenItIsOver) {
+TEST_P(Deployed, AForkJoinsTasksGoWhenItIsOver) {
   configure(2);
   auto const all = cells(5);
   TaskGraphOptions with = options();
@@ -199,7 +199,7 @@ TEST_P(Deployed, ASectionsTasksGoWhenItIsOver) {
   for (Shared const& x : all) EXPECT_EQ(x(3), 3);
 }
 
-TEST_P(Deployed, AsPartsOfTasksAndOfSections) {
+TEST_P(Deployed, AsChildrenOfTasksAndOfForkJoins) {
   auto const all = cells(8);
   auto const advice = std::make_shared<ToDevice>(4);
   TaskGraphOptions with = options();

@@ -353,7 +353,7 @@ TEST(Fusion, InPlansIsAsOutside) {
   EXPECT_THAT(observed->formed(), Contains(4u));
 }
 
-TEST(Fusion, PartsAreFusedToo) {
+TEST(Fusion, ChildrenAreFusedToo) {
   for (int workers : {1, 2}) {
     TaskGraphOptions options;
     options.workers = workers;

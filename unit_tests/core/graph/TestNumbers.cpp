@@ -246,7 +246,7 @@ struct ThrowsWhenMoved {
 };
 
 TEST_F(Numbers, AreAsBeforeWhenTheSubmissionThrows) {
-  for (bool const is_part : {false, true}) {
+  for (bool const is_child : {false, true}) {
     TaskGraph graph(with_workers(1));
     TaskNumbers const numbers(graph);
     TaskNumber const k = numbers.reserve();
@@ -267,7 +267,7 @@ TEST_F(Numbers, AreAsBeforeWhenTheSubmissionThrows) {
       EXPECT_THAT(error_of([&] { graph.wait(k); }).what(), HasSubstr("no task has been spawned"));
       submit([] {}, {}, numbered(k));
     };
-    if (is_part)
+    if (is_child)
       task(graph, "owner", {}, [&] {
         Impl::TaskHandle const owner = self();
         tries(&owner);
@@ -488,7 +488,7 @@ TEST_P(NumbersInEachWay, FailuresOfRecordedTasksAreThoseOfTheNewestReplay) {
   graph.wait();
 }
 
-TEST_P(NumbersInEachWay, OfAPassAreKnownAtOnce) {
+TEST_P(NumbersInEachWay, OfAnIterationAreKnownAtOnce) {
   TaskGraph graph(options());
   TaskNumbers const numbers(graph);
   Block x("x");
@@ -520,7 +520,7 @@ TEST_P(NumbersInEachWay, OfAPassAreKnownAtOnce) {
   EXPECT_TRUE(graph.is_done(all));
 }
 
-TEST_P(NumbersInEachWay, OfAPassThatFailsCancel) {
+TEST_P(NumbersInEachWay, OfAnIterationThatFailsCancel) {
   TaskGraph graph(options());
   TaskNumbers const numbers(graph);
   Block x("x");

@@ -37,7 +37,7 @@ struct Node {
   std::vector<int> after;
   std::vector<int> waits;     ///< in its body
   std::vector<int> children;  ///< that its body submits
-  bool has_parts = false;     ///< the children are parts
+  bool has_children = false;     ///< the children are parts
   bool throws = false;        ///< at the end of its body
   int rounds = 1;             ///< of a plan
   int phase = 0;
@@ -172,14 +172,14 @@ class NumberProgram {
         op.nodes.push_back(k);
         node(k).throws = pick(15) == 0;
         node(k).waits = names(below, 1, thread, phase);
-        node(k).has_parts = pick(2) == 0;
+        node(k).has_children = pick(2) == 0;
         for (int count = std::max(0, pick(8) - 4); count > 0; --count) {
           int const child = add_node(thread, phase, below);
           node(child).is_inner = true;
           node(child).throws = pick(15) == 0;
           if (child > k + 1 && pick(2) == 0)
             node(child).after.push_back(k + 1 + pick(child - k - 1));
-          if (!node(k).has_parts && pick(4) == 0) node(child).after.push_back(k);
+          if (!node(k).has_children && pick(4) == 0) node(child).after.push_back(k);
           node(k).children.push_back(child);
         }
       }
@@ -201,7 +201,7 @@ class NumberProgram {
     of.is_bad = of.throws;
     for (int const child : of.children) {
       find_value(child);
-      if (of.has_parts && node(child).is_bad) of.is_bad = true;
+      if (of.has_children && node(child).is_bad) of.is_bad = true;
     }
   }
   void find_plan(std::vector<int> const& nodes) {
@@ -376,7 +376,7 @@ class NumberProgram {
     Value& value = m_values[static_cast<std::size_t>(k)];
     value = next_value(k, [&](int other) { return m_values[static_cast<std::size_t>(other)]; });
     Impl::TaskHandle const self = Bare::self();
-    for (int const child : own.children) submit(child, own.has_parts ? &self : nullptr);
+    for (int const child : own.children) submit(child, own.has_children ? &self : nullptr);
     if (own.throws) throw std::runtime_error("node " + std::to_string(k));
   }
   template <class F>
@@ -417,7 +417,7 @@ TEST_F(RandomNumbers, GiveWhatTheSameTasksGiveOneByOne) {
 }
 
 /// While one thread's passes get their ids, the other one has the table look for what is over.
-TEST_F(RandomNumbers, OfPassesAreNotForgottenWhileTheyAreSubmitted) {
+TEST_F(RandomNumbers, OfIterationsAreNotForgottenWhileTheyAreSubmitted) {
   constexpr int passes = sanitized ? 200 : 1000;
   constexpr std::size_t tasks = 200;
   TaskGraph graph(with_workers(2));

@@ -73,7 +73,7 @@ TEST_F(LaunchesBesideCode, ADestructorMayWaitForALaunchThatIsSubmittedMeanwhile)
 }
 
 /// The same while the program is in wait().
-TEST_F(LaunchesBesideCode, ADestructorMayWaitForALaunchOfAPart) {
+TEST_F(LaunchesBesideCode, ADestructorMayWaitForALaunchOfAChild) {
   for (int const workers : {2, 4}) {
     Gate end, in, launched;
     std::atomic<bool> in_time{false};
@@ -303,7 +303,7 @@ TEST_F(LaunchesBesideCode, AFunctorMayWaitAtTheEndOfALaunchThatFails) {
 }
 
 /// It asks the device while it waits.
-TEST_F(LaunchesBesideCode, ATaskOfASerialGraphMayWaitForAPartOnADevice) {
+TEST_F(LaunchesBesideCode, ATaskOfASerialGraphMayWaitForAChildOnADevice) {
   for (bool const is_slow : {false, true}) {
     device.is_slow = is_slow;
     TaskGraphOptions options = with_workers(1);
@@ -318,7 +318,7 @@ TEST_F(LaunchesBesideCode, ATaskOfASerialGraphMayWaitForAPartOnADevice) {
     };
     task(graph, "waits for all", {updates(x)}, [&] {
       part("part", {updates(x)}, later(1), {.space = &device});
-      wait_for_parts();
+      wait_for_children();
       EXPECT_EQ(x[0], 1);
     });
     task(graph, "waits for one", {updates(x)}, [&] {

@@ -42,11 +42,11 @@ extern Model const held_back;
 extern Model const added_edge;
 extern Model const read_without_lock;
 // TestCounts.cpp
-extern Model const body_and_two_parts;
-extern Model const parts_of_parts;
-extern Model const part_on_thread_of_body;
-extern Model const body_waits_for_part;
-extern Model const rest_waits_for_part;
+extern Model const body_and_two_children;
+extern Model const children_of_children;
+extern Model const child_on_thread_of_body;
+extern Model const body_waits_for_child;
+extern Model const continuation_waits_for_child;
 extern Model const scopes_of_scopes;
 // TestRecorded.cpp
 extern Model const replay_ends;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// OpenParts: what must be over before a task is complete that has parts. And parts of parts: the
-// thread that ends a part goes up their scopes (as Engine::finish_part does).
+// OpenChildren: what must be over before a task is complete that has parts. And parts of parts: the
+// thread that ends a part goes up their scopes (as Engine::finish_child does).
 //
 // - One thread finds that nothing is left, and no more than one.
 // - It happens after the body and all parts.
@@ -19,13 +19,13 @@ namespace trellis::model {
 namespace {
 
 using Impl::FailureLog;
-using Impl::OpenParts;
+using Impl::OpenChildren;
 using Impl::Scope;
 using Impl::Task;
 using Impl::TaskSlab;
 
 struct Whole {
-  OpenParts open;
+  OpenChildren open;
   int body = 0;
   int parts[2] = {0, 0};
   int ends = 0;
@@ -41,7 +41,7 @@ void split_in_two() {
   Whole whole;
   auto const run = [&](int k) {
     whole.parts[k] = 1;
-    if (whole.open.part_over(false)) whole.end(2);
+    if (whole.open.child_over(false)) whole.end(2);
   };
   whole.open.add(true);
   std::thread first(run, 0);
@@ -55,7 +55,7 @@ void split_in_two() {
 }
 
 /// A part submits another one.
-void split_part() {
+void split_child() {
   Whole whole;
   std::thread second;
   whole.open.add(true);
@@ -63,10 +63,10 @@ void split_part() {
     whole.open.add(false);
     second = std::thread([&] {
       whole.parts[1] = 1;
-      if (whole.open.part_over(false)) whole.end(2);
+      if (whole.open.child_over(false)) whole.end(2);
     });
     whole.parts[0] = 1;
-    if (whole.open.part_over(false)) whole.end(2);
+    if (whole.open.child_over(false)) whole.end(2);
   });
   whole.body = 1;
   if (whole.open.body_over()) whole.end(2);
@@ -82,10 +82,10 @@ void run_above_body() {
   whole.open.add(true);
   std::thread other([&] {
     whole.parts[0] = 1;
-    if (whole.open.part_over(false)) whole.end(2);
+    if (whole.open.child_over(false)) whole.end(2);
   });
   whole.parts[1] = 1;
-  if (whole.open.part_over(true)) whole.end(2);
+  if (whole.open.child_over(true)) whole.end(2);
   whole.body = 1;
   if (whole.open.body_over()) whole.end(2);
   other.join();
@@ -93,12 +93,12 @@ void run_above_body() {
 }
 
 /// The body waits for the part, or leaves the rest of itself to another part, which waits for it.
-void wait_for_part() {
+void wait_for_child() {
   Whole whole;
   whole.open.add(true);
   std::thread other([&] {
     whole.parts[0] = 1;
-    if (whole.open.part_over(false)) whole.end(1);
+    if (whole.open.child_over(false)) whole.end(1);
   });
   while (!whole.open.is_only_body()) std::this_thread::yield();
   require(whole.parts[0] == 1, "a body that has waited comes after its part");
@@ -113,14 +113,14 @@ void wait_in_rest() {
   whole.open.add(true);
   std::thread other([&] {
     whole.parts[0] = 1;
-    if (whole.open.part_over(false)) whole.end(2);
+    if (whole.open.child_over(false)) whole.end(2);
   });
   whole.open.add(true);
   std::thread rest([&] {
-    while (!whole.open.is_one_part()) std::this_thread::yield();
+    while (!whole.open.is_one_child()) std::this_thread::yield();
     require(whole.parts[0] == 1 && whole.body == 1, "the rest comes after the body and all parts");
     whole.parts[1] = 1;
-    if (whole.open.part_over(false)) whole.end(2);
+    if (whole.open.child_over(false)) whole.end(2);
   });
   whole.body = 1;
   if (whole.open.body_over()) whole.end(2);
@@ -153,11 +153,11 @@ struct Tree {
     ++ends[number];
     (void)task.end_life([] {});
   }
-  /// As Engine::finish_part from where the part has ended.
-  void part_over(Scope* scope) {
-    while (scope != nullptr && scope->open.part_over(false)) {
+  /// As Engine::finish_child from where the part has ended.
+  void child_over(Scope* scope) {
+    while (scope != nullptr && scope->open.child_over(false)) {
       Task& whole = *scope->owner;
-      require(scope->owner_row == static_cast<int>(whole.id), "the body has left its row");
+      require(scope->parent_row == static_cast<int>(whole.id), "the body has left its row");
       scope->renew();
       end(whole);
       scope = whole.scope;
@@ -167,11 +167,11 @@ struct Tree {
   void body_over(Scope& scope) {
     Task& owner = *scope.owner;
     bodies[owner.id - 1] = 1;
-    scope.owner_row = static_cast<int>(owner.id);
+    scope.parent_row = static_cast<int>(owner.id);
     if (!scope.open.body_over()) return;
     scope.renew();
     end(owner);
-    part_over(owner.scope);
+    child_over(owner.scope);
   }
 };
 
@@ -184,7 +184,7 @@ void go_up_scopes() {
     leaf = std::thread([&] {
       tree.bodies[2] = 1;
       tree.end(tree.tasks[2]);
-      tree.part_over(&tree.inner);
+      tree.child_over(&tree.inner);
     });
     tree.body_over(tree.inner);
   });
@@ -197,23 +197,23 @@ void go_up_scopes() {
 
 }  // namespace
 
-Model const body_and_two_parts{"a body and two parts", &split_in_two};
-Model const parts_of_parts{"a part submits another one", &split_part};
-Model const part_on_thread_of_body{"a part runs above the body", &run_above_body};
+Model const body_and_two_children{"a body and two parts", &split_in_two};
+Model const children_of_children{"a part submits another one", &split_child};
+Model const child_on_thread_of_body{"a part runs above the body", &run_above_body};
 
-Model const body_waits_for_part{"a body waits for its part", &wait_for_part};
-Model const rest_waits_for_part{"the rest of a body waits for its part", &wait_in_rest};
+Model const body_waits_for_child{"a body waits for its part", &wait_for_child};
+Model const continuation_waits_for_child{"the rest of a body waits for its part", &wait_in_rest};
 Model const scopes_of_scopes{"a part of a part", &go_up_scopes};
 
-TEST(OpenPartsModel, TheLastOneEndsTheTaskAfterAllOthers) {
-  prove(body_and_two_parts);
-  prove(parts_of_parts);
-  prove(part_on_thread_of_body);
+TEST(OpenChildrenModel, TheLastOneEndsTheTaskAfterAllOthers) {
+  prove(body_and_two_children);
+  prove(children_of_children);
+  prove(child_on_thread_of_body);
 }
 
-TEST(OpenPartsModel, AThreadThatWaitsComesAfterTheParts) {
-  prove(body_waits_for_part);
-  prove(rest_waits_for_part);
+TEST(OpenChildrenModel, AThreadThatWaitsComesAfterTheChildren) {
+  prove(body_waits_for_child);
+  prove(continuation_waits_for_child);
 }
 
 TEST(ScopeModel, TheLastOneGoesUpAndMayGiveScopesBack) {

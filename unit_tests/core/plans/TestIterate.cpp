@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 class Iterate : public Timed {};
 
-TEST_F(Iterate, LaterPassesRunTheirOwnFunctors) {
+TEST_F(Iterate, LaterIterationsRunTheirOwnFunctors) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   IterateReport const report = graph.iterate("loop", 20, [&](std::uint64_t k) {
@@ -67,7 +67,7 @@ TEST_F(Iterate, StopsWhenTheBodySaysSo) {
   EXPECT_EQ(x[0], 5);
 }
 
-TEST_F(Iterate, APassThatWaitsForItsOwnTaskIsSubmitted) {
+TEST_F(Iterate, AnIterationThatWaitsForItsOwnTaskIsSubmitted) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   long seen = 0;
@@ -84,7 +84,7 @@ TEST_F(Iterate, APassThatWaitsForItsOwnTaskIsSubmitted) {
   EXPECT_EQ(report.dynamic, 7U);
 }
 
-TEST_F(Iterate, APassMayWaitForTheOneBefore) {
+TEST_F(Iterate, AnIterationMayWaitForTheOneBefore) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Future<long> before;
@@ -99,7 +99,7 @@ TEST_F(Iterate, APassMayWaitForTheOneBefore) {
   EXPECT_LE(report.recorded, 2U);
 }
 
-TEST_F(Iterate, FuturesBelongToTheirPass) {
+TEST_F(Iterate, FuturesBelongToTheirIteration) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   std::vector<Future<long>> results;
@@ -129,7 +129,7 @@ TEST_F(Iterate, FuturesBelongToTheirPass) {
   }
 }
 
-TEST_F(Iterate, ADifferentPassIsSubmittedAsItIs) {
+TEST_F(Iterate, ADifferentIterationIsSubmittedAsItIs) {
   Block x("x");
   Block y("y");
   TaskGraph graph(with_workers(2));
@@ -156,7 +156,7 @@ TEST_F(Iterate, ADifferentPassIsSubmittedAsItIs) {
   EXPECT_GT(report.replayed, 10U);
 }
 
-TEST_F(Iterate, OrdersItsPassesWithTasksAround) {
+TEST_F(Iterate, OrdersItsIterationsWithTasksAround) {
   Block x("x");
   TaskGraph graph(with_workers(3));
   task(graph, "before", {writes(x)}, [&] { x[0] = 100; });
@@ -215,7 +215,7 @@ TEST_F(Iterate, MayReplayPlansAndNestItself) {
   EXPECT_EQ(report.dynamic, 0U);
 }
 
-TEST_F(Iterate, APassThatStopsMatchingAfterAReplaySubmitsThatToo) {
+TEST_F(Iterate, AnIterationThatStopsMatchingAfterAReplaySubmitsThatToo) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Plan const plan = graph.record([&] { task(graph, "in plan", {updates(x)}, [&] { x[0] += 1; }); });
@@ -242,8 +242,8 @@ TEST_F(Iterate, CapturedThingsAreFreeWhenTheLoopIsOver) {
   EXPECT_EQ(witness.use_count(), 1);
 }
 
-// Passes that differ at random, against plain loops.
-TEST_F(Iterate, RandomPassesGiveWhatPlainLoopsGive) {
+// Iterations that differ at random, against plain loops.
+TEST_F(Iterate, RandomIterationsGiveWhatPlainLoopsGive) {
   for (unsigned seed = 0; seed != 60; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Passes of a loop that somebody asks after before they are over, and which ones are remembered.
+// Iterations of a loop that somebody asks after before they are over, and which ones are remembered.
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
@@ -23,7 +23,7 @@ class IterateMemory : public Timed {};
 
 // --- whoever asks --------------------------------------------------------------------------------
 
-TEST_F(IterateWaits, AThreadThatTheBodyJoinsMayWaitForATaskOfThePass) {
+TEST_F(IterateWaits, AThreadThatTheBodyJoinsMayWaitForATaskOfTheIteration) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   long seen = 0;
@@ -39,7 +39,7 @@ TEST_F(IterateWaits, AThreadThatTheBodyJoinsMayWaitForATaskOfThePass) {
   EXPECT_EQ(report.dynamic, 10U);
 }
 
-TEST_F(IterateWaits, TheBodyMayPollATaskOfThePass) {
+TEST_F(IterateWaits, TheBodyMayPollATaskOfTheIteration) {
   Block x("x");
   TaskGraph graph(with_workers(1));
   graph.iterate("loop", 10, [&](std::uint64_t k) {
@@ -53,7 +53,7 @@ TEST_F(IterateWaits, TheBodyMayPollATaskOfThePass) {
   EXPECT_EQ(x[0], 1023);
 }
 
-TEST_F(IterateWaits, ATaskOfAnotherGraphMayWaitForATaskOfThePass) {
+TEST_F(IterateWaits, ATaskOfAnotherGraphMayWaitForATaskOfTheIteration) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   TaskGraph other(with_workers(1));
@@ -84,7 +84,7 @@ TEST_F(IterateWaits, AnotherGraphMayBeWaitedForAsAWhole) {
   EXPECT_EQ(seen, 55);
 }
 
-TEST_F(IterateWaits, WhoWaitsForTheGraphInAnotherThreadWaitsForThePassSoFar) {
+TEST_F(IterateWaits, WhoWaitsForTheGraphInAnotherThreadWaitsForTheIterationSoFar) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   graph.iterate("loop", 10, [&](std::uint64_t k) {
@@ -99,7 +99,7 @@ TEST_F(IterateWaits, WhoWaitsForTheGraphInAnotherThreadWaitsForThePassSoFar) {
   EXPECT_EQ(x[0], 20);
 }
 
-TEST_F(IterateWaits, WhoWaitsForTheGraphInTheBodyWaitsForThePassSoFar) {
+TEST_F(IterateWaits, WhoWaitsForTheGraphInTheBodyWaitsForTheIterationSoFar) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   graph.iterate("loop", 10, [&](std::uint64_t k) {
@@ -109,7 +109,7 @@ TEST_F(IterateWaits, WhoWaitsForTheGraphInTheBodyWaitsForThePassSoFar) {
   });
 }
 
-TEST_F(IterateWaits, AnotherThreadMayNameATaskOfThePassInAfter) {
+TEST_F(IterateWaits, AnotherThreadMayNameATaskOfTheIterationInAfter) {
   TaskGraph graph(with_workers(2));
   std::atomic<int> step{0};
   graph.iterate("loop", 10, [&] {
@@ -123,7 +123,7 @@ TEST_F(IterateWaits, AnotherThreadMayNameATaskOfThePassInAfter) {
   });
 }
 
-TEST_F(IterateWaits, ThePassMayNameItsOwnTasksInAfter) {
+TEST_F(IterateWaits, TheIterationMayNameItsOwnTasksInAfter) {
   TaskGraph graph(with_workers(2));
   std::vector<int> order;
   IterateReport const report = graph.iterate("loop", 10, [&](std::uint64_t k) {
@@ -140,7 +140,7 @@ TEST_F(IterateWaits, ThePassMayNameItsOwnTasksInAfter) {
   EXPECT_EQ(report.dynamic, 10U);
 }
 
-TEST_F(IterateWaits, ATaskOfThePassMayBeRefinedInItsBody) {
+TEST_F(IterateWaits, ATaskOfTheIterationMayBeRefinedInItsBody) {
   Block x("x", 2);
   TaskGraph graph(with_workers(2));
   Gate gate;
@@ -158,7 +158,7 @@ TEST_F(IterateWaits, ATaskOfThePassMayBeRefinedInItsBody) {
   EXPECT_EQ(x[0] + x[1], 3);
 }
 
-TEST_F(IterateWaits, NobodyWaitsForPassesThatCannotStartYet) {
+TEST_F(IterateWaits, NobodyWaitsForIterationsThatCannotStartYet) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Gate gate;
@@ -274,7 +274,7 @@ TEST_F(IterateWaits, FuturesMayBeAskedWhenTheirPlacesHaveBeenTakenManyTimes) {
   EXPECT_EQ(results.back().get(), 300);
 }
 
-TEST_F(IterateWaits, AFutureOfAPlanThatThePassReplaysBelongsToThatReplay) {
+TEST_F(IterateWaits, AFutureOfAPlanThatTheIterationReplaysBelongsToThatReplay) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Future<long> in_plan;
@@ -298,7 +298,7 @@ TEST_F(IterateWaits, AFutureOfAPlanThatThePassReplaysBelongsToThatReplay) {
 enum class Where { first, middle, last };
 class IterateExtra : public IterateMemory, public testing::WithParamInterface<Where> {};
 
-TEST_P(IterateExtra, EveryTenthPassMayHaveOneMore) {
+TEST_P(IterateExtra, EveryTenthIterationMayHaveOneMore) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   long expected = 0;
@@ -331,7 +331,7 @@ INSTANTIATE_TEST_SUITE_P(Place, IterateExtra,
                                                                 : "last";
                          });
 
-/// Passes of different kinds: in each a few of five steps.
+/// Iterations of different kinds: in each a few of five steps.
 IterateReport loop_over_kinds(std::vector<unsigned> const& kinds, std::uint64_t passes) {
   Block x("x");
   TaskGraph graph(with_workers(2));
@@ -350,7 +350,7 @@ IterateReport loop_over_kinds(std::vector<unsigned> const& kinds, std::uint64_t 
   return report;
 }
 
-TEST_F(IterateMemory, EightDifferentPassesAreRemembered) {
+TEST_F(IterateMemory, EightDifferentIterationsAreRemembered) {
   for (std::vector<unsigned> const& kinds : {std::vector<unsigned>{1, 3, 7, 15, 31, 29, 27, 23},
                                              std::vector<unsigned>{31, 15, 7, 3, 1, 5, 13, 9},
                                              std::vector<unsigned>{1, 2, 4, 8, 16, 17, 18, 31}}) {
@@ -369,7 +369,7 @@ TEST_F(IterateMemory, OfMoreThanEightThoseUsedLast) {
   EXPECT_EQ(report.replayed, 456U);
 }
 
-TEST_F(IterateMemory, PassesThatAllDifferAreSeldomRecorded) {
+TEST_F(IterateMemory, IterationsThatAllDifferAreSeldomRecorded) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   IterateReport const report = graph.iterate("loop", 200, [&](std::uint64_t k) {
@@ -381,7 +381,7 @@ TEST_F(IterateMemory, PassesThatAllDifferAreSeldomRecorded) {
   EXPECT_EQ(report.recorded + report.dynamic, 200U);
 }
 
-TEST_F(IterateMemory, ALoopThatSettlesAfterManyDifferentPassesIsReplayed) {
+TEST_F(IterateMemory, ALoopThatSettlesAfterManyDifferentIterationsIsReplayed) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   IterateReport const report = graph.iterate("loop", 300, [&](std::uint64_t k) {

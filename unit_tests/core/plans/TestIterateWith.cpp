@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 class IterateWith : public Timed {};
 
-TEST_F(IterateWith, CapsThatAreSmallerThanAPass) {
+TEST_F(IterateWith, CapsThatAreSmallerThanAnIteration) {
   for (std::size_t const cap : {1U, 2U, 4U, 64U}) {
     Block x("x");
     Block y("y");
@@ -227,7 +227,7 @@ TEST_F(IterateWith, TagsThatDiffer) {
   EXPECT_EQ(report.replayed, 36U);
 }
 
-TEST_F(IterateWith, RulesBetweenTasksOfDifferentPasses) {
+TEST_F(IterateWith, RulesBetweenTasksOfDifferentIterations) {
   std::vector<std::unique_ptr<Block>> blocks;
   for (int k = 0; k != 20; ++k) blocks.push_back(std::make_unique<Block>("x"));
   TaskGraph graph(with_workers(4));
@@ -373,7 +373,7 @@ TEST_F(IterateWith, ABodyThatSurvivesAFunctorWhoseCopyThrows) {
   EXPECT_EQ(x[0], 24);
 }
 
-TEST_F(IterateWith, APlanThatIsRecordedInThePass) {
+TEST_F(IterateWith, APlanThatIsRecordedInTheIteration) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   graph.iterate("loop", 10, [&] {

@@ -284,7 +284,7 @@ TEST_F(PlanFailures, AFailureInAnyRoundIsWhatTheFutureTells) {
   }
 }
 
-TEST_F(PlanFailures, APartThatFailsIsToldWithTheRecordedTaskThatItBelongsTo) {
+TEST_F(PlanFailures, AChildThatFailsIsToldWithTheRecordedTaskThatItBelongsTo) {
   TaskGraph graph(with_workers(2));
   for (bool const is_nested : {false, true}) {
     Block x("x");

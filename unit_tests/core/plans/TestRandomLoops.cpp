@@ -95,24 +95,24 @@ class RandomLoop {
       for (Then& then : pass.then)
         if (asks && pick(12) == 0) then = static_cast<Then>(1 + pick(8));
       if (fails && pick(12) == 0) pass.throws_at = static_cast<std::size_t>(pick(8));
-      m_passes.push_back(pass);
+      m_iterations.push_back(pass);
     }
     m_inside = pick(5) == 0;
     if (m_inside) {  // a task that polls keeps its worker, and a synchronizing one comes after it
       for (auto& kind : m_kinds)
         for (Step& step : kind) step.synchronizing = false;
-      for (Pass& pass : m_passes)
+      for (Pass& pass : m_iterations)
         for (Then& then : pass.then)
           if (then == Then::polls || then == Then::joins) then = Then::is_done;
     }
-    m_passes.front().then.front() = Then::nothing;
+    m_iterations.front().then.front() = Then::nothing;
   }
 
   [[nodiscard]] Cells expected() const {
     Cells cells(cell_count, 1);
     auto const add = [](unsigned long& cell, unsigned long by) { cell += by; };
-    for (std::size_t p = 0; p != m_passes.size(); ++p) {
-      Pass const& pass = m_passes[p];
+    for (std::size_t p = 0; p != m_iterations.size(); ++p) {
+      Pass const& pass = m_iterations[p];
       for (std::size_t s = 0; s != pass.then.size(); ++s) {
         m_kinds[pass.kind][s].run(cells, p, add);
         if (pass.then[s] == Then::replays)
@@ -141,7 +141,7 @@ class RandomLoop {
     } const over{*this};
     IterateReport report;
     auto const loop = [&] {
-      report = graph.iterate("loop", m_passes.size(),
+      report = graph.iterate("loop", m_iterations.size(),
                              [&](std::uint64_t p) { run_pass(graph, cells, plan, p); });
     };
     if (m_inside)
@@ -153,7 +153,7 @@ class RandomLoop {
     } catch (Error const&) {
       EXPECT_TRUE(m_fails);
     }
-    EXPECT_EQ(report.recorded + report.replayed + report.dynamic, m_passes.size());
+    EXPECT_EQ(report.recorded + report.replayed + report.dynamic, m_iterations.size());
     return cells;
   }
 
@@ -258,7 +258,7 @@ class RandomLoop {
   }
 
   void run_pass(TaskGraph& graph, Cells& cells, Plan const& plan, std::uint64_t p) {
-    Pass const& pass = m_passes[p];
+    Pass const& pass = m_iterations[p];
     for (std::size_t s = 0; s != pass.then.size(); ++s) {
       Step const& step = m_kinds[pass.kind][s];
       bool const throws = s == pass.throws_at;
@@ -334,7 +334,7 @@ class RandomLoop {
   bool m_inside = false;  ///< the loop is in a task
   std::vector<std::vector<Step>> m_kinds;
   std::vector<Step> m_plan;
-  std::vector<Pass> m_passes;
+  std::vector<Pass> m_iterations;
   std::deque<Submitted> m_futures;
   std::mutex m_mutex;
   std::deque<Future<void>> m_shown;

@@ -227,7 +227,7 @@ TEST_F(PolicyEdges, StayWhenADemotionEndsTheDependency) {
   EXPECT_TRUE(ran) << "only the policy still ordered it behind the one that failed";
 }
 
-TEST_F(PolicyEdges, BetweenPartsAndToThem) {
+TEST_F(PolicyEdges, BetweenChildrenAndToThem) {
   ByLabel all;
   TaskGraph graph(seen_by([&](SubmittedTask task, SchedulingEdges& edges) {
     all[std::string(task.label())] = task;
@@ -244,7 +244,7 @@ TEST_F(PolicyEdges, BetweenPartsAndToThem) {
     part("1", {reads(x)}, [&] { order += '1'; });
     part("2", {reads(x)}, [&] { order += '2'; });
     submitted.open();
-    wait_for_parts();
+    wait_for_children();
   });
   graph.wait();
   EXPECT_EQ(order, "21");
@@ -339,7 +339,7 @@ TEST_F(PolicyEdges, ExclusiveTasksGetTheirTurnByPriority) {
 
 // The front waits for the holder, that for its part, that for the awaited task, and that must not
 // wait behind the front.
-TEST_F(PolicyEdges, TheFrontKeepsNobodyBackWhomAPartOfAHolderWaitsFor) {
+TEST_F(PolicyEdges, TheFrontKeepsNobodyBackWhomAChildOfAHolderWaitsFor) {
   for (bool const by_policy : {false, true}) {
     SubmittedTask first;
     TaskGraphOptions options = seen_by([&](SubmittedTask task, SchedulingEdges& edges) {

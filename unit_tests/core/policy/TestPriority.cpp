@@ -137,7 +137,7 @@ TEST_F(Priority, OfAPlanIsItsHopsAtFirst) {
   }
 }
 
-TEST_F(Priority, OfAPassOfALoopIsItsHopsAtFirst) {
+TEST_F(Priority, OfAnIterationOfALoopIsItsHopsAtFirst) {
   policy = experimental::make_priority_policy({.measures = false});
   TaskGraph graph(options());
   std::vector<Block> data = blocks(4);
@@ -154,7 +154,7 @@ TEST_F(Priority, OfAPassOfALoopIsItsHopsAtFirst) {
   }
 }
 
-TEST_F(Priority, OfAPlanIsMeasuredFromTheSecondPassOn) {
+TEST_F(Priority, OfAPlanIsMeasuredFromTheSecondIterationOn) {
   // By hops the chain is urgent; by time the long task is, which comes last.
   TaskGraph graph(options());
   std::vector<Block> data = blocks(2);
@@ -343,7 +343,7 @@ TEST_F(Times, OfEachTaskThatHasRun) {
   EXPECT_GE(time("long"), 8ms);
 }
 
-TEST_F(Times, OfATaskWithPartsReachToTheLastOfThem) {
+TEST_F(Times, OfATaskWithChildrenReachToTheLastOfThem) {
   TaskGraph graph(options(2));
   Block x("x");
   task(graph, "whole", {writes(x)}, [&] { part("part", {writes(x)}, [] { spin(5ms); }); });

@@ -282,7 +282,7 @@ class Tree {
   int m_most = 0;
 };
 
-TEST_F(Scheduling, ATreeOfPartsIsNotOpenedInBreadth) {
+TEST_F(Scheduling, ATreeOfChildrenIsNotOpenedInBreadth) {
   TaskGraph graph(with_workers(1));
   Tree tree;
   task(graph, "root", {updates(tree.block())}, [&] { tree.split(0, 1 << 12); });

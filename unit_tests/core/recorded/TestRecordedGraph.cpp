@@ -119,7 +119,7 @@ TEST_F(RecordedGraphs, AreRefusedWhenATaskCouldNotBeRecorded) {
 }
 
 /// Each edge is found once, and looking for it does not cost more where a task comes after many.
-TEST_F(RecordedGraphs, OfPlansAndPassesKnowATaskThatComesAfterMany) {
+TEST_F(RecordedGraphs, OfPlansAndIterationsKnowATaskThatComesAfterMany) {
   constexpr int many = 20000;
   std::vector<Block> blocks;
   for (int k = 0; k < many; ++k) blocks.emplace_back("block", 1);

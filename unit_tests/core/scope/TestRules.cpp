@@ -100,7 +100,7 @@ TEST_F(Rules, ExclusiveTasksNeverRunAtTheSameTime) {
   for (EdgeRecord const& edge : recorded.edges()) EXPECT_EQ(edge.reason, EdgeReason::exclusion);
 }
 
-TEST_F(Rules, HoldAmongPartsOfOneTask) {
+TEST_F(Rules, HoldAmongChildrenOfOneTask) {
   TaskGraph graph(recorded(2));
   graph.add_rule<Phase>("serial", Constraint::ordered,
                         [](Phase const& a, Phase const& b) { return a == b && a.number > 0; });
@@ -251,7 +251,7 @@ TEST_F(Observer, SeesEveryStateOfEveryTaskInOrder) {
   EXPECT_THROW(graph.wait(), Error);
   for (int k = 0; k < 300; ++k) task(graph, "t", {k % 3 == 0 ? updates(x) : excludes(x)}, [] {});
   graph.wait();
-  TaskId part_id = 0;
+  TaskId child_id = 0;
   for (auto const& [id, states] : seen) {
     if (states.starts_with("bad"))
       EXPECT_EQ(states, "bad pending ready running failed");
@@ -259,10 +259,10 @@ TEST_F(Observer, SeesEveryStateOfEveryTaskInOrder) {
       EXPECT_EQ(states, "behind pending ready cancelled");
     else
       EXPECT_THAT(states, testing::EndsWith(" pending ready running done"));
-    if (states.starts_with("part")) part_id = id;
+    if (states.starts_with("part")) child_id = id;
   }
   EXPECT_EQ(seen.size(), 304U);
-  EXPECT_EQ(parents[part_id], 1U);
+  EXPECT_EQ(parents[child_id], 1U);
 }
 
 TEST_F(Observer, MaySubmitAndMayNotThrow) {

@@ -143,7 +143,7 @@ TEST_F(States, CanBeDemotedAndSplit) {
     EXPECT_EQ(
         error_of([&] { part("bad", {touches(field, all(Mode::read, 2, 10))}, [] {}); }).kind(),
         Error::Kind::bad_access);
-    wait_for_parts();
+    wait_for_children();
     EXPECT_EQ(error_of([&] { demote({touches(field, all(Mode::read, 5, 12))}); }).kind(),
               Error::Kind::bad_access);
     demote({touches(field, all(Mode::read, 0, 4)), touches(field, all(Mode::write, 5, 6))});

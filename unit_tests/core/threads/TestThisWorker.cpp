@@ -111,7 +111,7 @@ TEST_F(ThisWorker, IsTheSameForWhatAWaitingBodyRunsOnItsStack) {
   task(graph, "outer", {}, [&] {
     outer = this_worker::index();
     part("inner", {}, [&] { inner = this_worker::index(); });
-    wait_for_parts();
+    wait_for_children();
     after_wait = this_worker::index();
   });
   let_the_workers_finish(graph);
@@ -121,7 +121,7 @@ TEST_F(ThisWorker, IsTheSameForWhatAWaitingBodyRunsOnItsStack) {
   EXPECT_EQ(after_wait, outer);
 }
 
-TEST_F(ThisWorker, IsAnotherOneForPartsOnOtherThreads) {
+TEST_F(ThisWorker, IsAnotherOneForChildrenOnOtherThreads) {
   TaskGraph graph(with_workers(3));
   Seen seen;
   task(graph, "whole", {}, [&] {
@@ -131,7 +131,7 @@ TEST_F(ThisWorker, IsAnotherOneForPartsOnOtherThreads) {
         seen.add(this_worker::index());
         EXPECT_TRUE(all.meet());
       });
-    wait_for_parts();
+    wait_for_children();
   });
   graph.wait();
   seen.expect_distinct_and_below(graph.concurrency());
@@ -247,7 +247,7 @@ TEST_F(ThisWorker, ClaimsItsIndexWhateverTasksDo) {
     std::vector<Future<void>> parts;
     for (int k = 0; k < 3; ++k) parts.push_back(part("part", {}, [=] { self(self, depth - 1); }));
     if (depth % 2 == 0)
-      wait_for_parts();
+      wait_for_children();
     else
       parts[1].wait();
   };

@@ -521,7 +521,7 @@ TEST_F(WideTasks, NestToAnyDepth) {
         }
         for (int k = 0; k < 3; ++k)
           part("part", {}, [&, depth] { grow(depth - 1); }, wide(graph, 1 + (depth + k) % workers));
-        if (depth % 2 == 0) wait_for_parts();
+        if (depth % 2 == 0) wait_for_children();
       };
       for (int k = 0; k < 3; ++k)
         task(graph, "root", {}, [&] { grow(3); }, wide(graph, 1 + k % workers));
@@ -531,7 +531,7 @@ TEST_F(WideTasks, NestToAnyDepth) {
     }
 }
 
-TEST_F(WideTasks, LeaveTheirPermitsToTheirPartsWhileTheyWait) {
+TEST_F(WideTasks, LeaveTheirPermitsToTheirChildrenWhileTheyWait) {
   for (int const workers : {2, 3})
     for (int round = 0; round < times; ++round) {
       TaskGraph graph(with_workers(workers));
@@ -540,7 +540,7 @@ TEST_F(WideTasks, LeaveTheirPermitsToTheirPartsWhileTheyWait) {
           graph, "wide", {},
           [&] {
             for (int k = 0; k < workers; ++k) part("part", {}, [&] { EXPECT_TRUE(all.meet()); });
-            wait_for_parts();
+            wait_for_children();
           },
           wide(graph, workers));
       if (round % 2 == 0) let_the_workers_finish(graph);
@@ -548,7 +548,7 @@ TEST_F(WideTasks, LeaveTheirPermitsToTheirPartsWhileTheyWait) {
     }
 }
 
-TEST_F(WideTasks, CountAsTheirPartsDoWhileTheyWaitForThese) {
+TEST_F(WideTasks, CountAsTheirChildrenDoWhileTheyWaitForThese) {
   TaskGraph graph(with_workers(4));
   Crowd places;
   for (int k = 0; k < 10; ++k)
@@ -563,7 +563,7 @@ TEST_F(WideTasks, CountAsTheirPartsDoWhileTheyWaitForThese) {
                   compute_for(20us);
                 },
                 wide(graph, n));
-          wait_for_parts();
+          wait_for_children();
         },
         wide(graph, 3));
   let_the_workers_finish(graph);
@@ -666,7 +666,7 @@ TEST_F(WideTasks, KeepTheirThreadsInLoops) {
   EXPECT_GT(report.replayed, 0U);
 }
 
-TEST_F(WideTasks, ThatAreRefinedLeaveTheThreadsToTheirParts) {
+TEST_F(WideTasks, ThatAreRefinedLeaveTheThreadsToTheirChildren) {
   for (int round = 0; round < times; ++round) {
     TaskGraph graph(with_workers(2));
     Gate gate;
@@ -756,7 +756,7 @@ TEST_F(WideTasks, EndWhateverTheyDo) {
             ++expected;
             part("part", {}, [&bodies] { ++bodies; }, wide(graph, n % 2 == 0 ? width : 1));
           }
-          if (what == 4) wait_for_parts();
+          if (what == 4) wait_for_children();
         };
         before = task(graph, "task", touches, body, properties);
         if (below(20) == 0) before.wait();

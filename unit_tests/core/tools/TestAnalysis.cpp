@@ -219,7 +219,7 @@ TaskRecord part(TaskRecord record, TaskId owner, std::uint64_t submitted = 0) {
   return record;
 }
 
-TEST(Analysis, APartComesAfterTheBodyOfItsOwnerAndBeforeItsEnd) {
+TEST(Analysis, AChildComesAfterTheBodyOfItsParentAndBeforeItsEnd) {
   // No times: the body first. 1 owns 2 -> 3; 4 waits for 1.
   Graph const graph({task(1, "owner"), part(task(2, "p"), 1), part(task(3, "q"), 1), task(4, "z")},
                     {{2, 3}, {1, 4}});
@@ -229,7 +229,7 @@ TEST(Analysis, APartComesAfterTheBodyOfItsOwnerAndBeforeItsEnd) {
   EXPECT_THAT(hops(graph), ElementsAre(3, 2, 1, 0));
 }
 
-TEST(Analysis, APartStartsWhenItsOwnerHadSubmittedIt) {
+TEST(Analysis, AChildStartsWhenItsParentHadSubmittedIt) {
   // The owner's body takes 100; after 30 of it comes a part that takes 50, after 80 one of 40.
   TaskRecord owner = ran(1, "owner", 0, 1000, 1120);
   owner.returned_ns = 1100;
@@ -242,7 +242,7 @@ TEST(Analysis, APartStartsWhenItsOwnerHadSubmittedIt) {
   EXPECT_EQ(found.critical_path, (Ids{1, 3}));
 }
 
-TEST(Analysis, ABodyThatWaitsForItsPartsGoesOnBehindThem) {
+TEST(Analysis, ABodyThatWaitsForItsChildrenGoesOnBehindThem) {
   // Submits a part at once, sleeps 60 while that runs elsewhere, then takes 40.
   TaskRecord owner = ran(1, "owner", 0, 1000, 1110);
   owner.returned_ns = 1110;
@@ -278,7 +278,7 @@ TEST(Analysis, AQueuedDeviceTaskBeginsBehindTheOneBeforeIt) {
   EXPECT_EQ(cost(graph.node(2)), 50);
 }
 
-TEST(Analysis, AReplayIsNothingButItsParts) {
+TEST(Analysis, AReplayIsNothingButItsChildren) {
   TaskRecord replay = ran(1, "plan", 0, 1000, 1200);
   replay.pattern = "replay";
   Graph const graph(

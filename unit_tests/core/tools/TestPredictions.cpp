@@ -125,7 +125,7 @@ TEST_F(Predictions, WhatABodySleptIsNotItsOwnTime) {
         take(20ms);
       });
       runs.pass();  // another thread has it
-      wait_for_parts();
+      wait_for_children();
     });
     graph.wait();
     Graph const recorded = graph.dependency_graph();
@@ -138,7 +138,7 @@ TEST_F(Predictions, WhatABodySleptIsNotItsOwnTime) {
   EXPECT_TRUE(is_so);
 }
 
-TEST_F(Predictions, OfAPlanAndALoopKnowTheirParts) {
+TEST_F(Predictions, OfAPlanAndALoopKnowTheirChildren) {
   double best = 1;  // a task that loses its core makes one of the chains longer
   for (int attempt = 0; attempt < 20 && best >= 0.8; ++attempt) {
     TaskGraph graph(recorded(2));

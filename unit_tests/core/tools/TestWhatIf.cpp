@@ -201,7 +201,7 @@ TEST(WhatIf, OverheadCountsForEachTask) {
             6);
 }
 
-TEST(WhatIf, PartsRunWithinTheirOwner) {
+TEST(WhatIf, ChildrenRunWithinTheirParent) {
   std::vector<TaskRecord> nodes{task(1, "owner"), task(2, "p"), task(3, "p"), task(4, "next")};
   nodes[1].parent = nodes[2].parent = 1;
   Graph const graph(nodes, {{1, 4}});

@@ -307,7 +307,7 @@ TEST_F(Recording, ChunksGrowWhileTheirElementsAreUsed) {
   EXPECT_EQ(wrong, 0u);
 }
 
-TEST_F(Recording, CanBeTakenWhileALoopSubmitsItsPasses) {
+TEST_F(Recording, CanBeTakenWhileALoopSubmitsItsIterations) {
   TaskGraph graph(recorded(2));
   Block x("x", 64);
   std::atomic<bool> ends{false};

@@ -111,7 +111,7 @@ TEST_F(Statistics, CountWhatIsThere) {
   EXPECT_EQ(after.in_flight(), 0u);
 }
 
-TEST_F(Statistics, CountPartsPlansPassesFailuresAndWhatIsCancelled) {
+TEST_F(Statistics, CountChildrenPlansIterationsFailuresAndWhatIsCancelled) {
   for (bool const is_serial : {false, true}) {
     TaskGraphOptions options = counted("");
     options.serial = is_serial;
@@ -182,7 +182,7 @@ TEST_F(Statistics, AreWrittenAndAddUp) {
                                HasSubstr("</svg>")));
 }
 
-TEST_F(Statistics, OfHeldTasksBatchesAndSectionsAreExact) {
+TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
   std::string const path = file("b.csv");
   {
     Impl::Statistics statistics(&path, "hand, made");

@@ -251,8 +251,8 @@ TEST_F(Identities, AreGivenToEachAllocationByTheFirstGraphThatSeesIt) {
             "a label");
 }
 
-/// Passes bring Views of their own.
-TEST_F(Identities, OfViewsThatPassesMake) {
+/// Iterations bring Views of their own.
+TEST_F(Identities, OfViewsThatIterationsMake) {
   for (bool const keeps : {false, true}) {
     for (bool const by_iterate : {false, true}) {
       TaskGraph graph(with_workers(2));

@@ -97,7 +97,7 @@ TEST_F(RandomSizes, WhoHasGivenUpTheShapeStillHasTheContents) {
   EXPECT_EQ(x.extent(0), 400);
 }
 
-TEST_F(RandomSizes, PartsAllocateWhatTheirOwnerNames) {
+TEST_F(RandomSizes, ChildrenAllocateWhatTheirParentNames) {
   TaskGraph graph(two_workers());
   Words const x("x");
   host_task("whole", ResourcePolicy(graph, write(x), write(x.shape())), [=](TaskScope& self) {

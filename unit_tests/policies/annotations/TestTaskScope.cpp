@@ -67,7 +67,7 @@ TEST_F(Scopes, AreDemotedFromOutsideThroughTheirGraph) {
   graph.wait();
 }
 
-TEST_F(Scopes, ShrinkToTheirParts) {
+TEST_F(Scopes, ShrinkToTheirChildren) {
   TaskGraph graph(recording());
   View const x("x", 8);
   auto const half = [&](int k) { return Kokkos::subview(x, std::pair(4 * k, 4 * k + 4)); };
@@ -75,7 +75,7 @@ TEST_F(Scopes, ShrinkToTheirParts) {
   Gate end;
   host_task("owner", ResourcePolicy(graph, read_write(x)), [&](TaskScope& self) {
     host_task("part", ResourcePolicy(self, read_write(left)), [&] { EXPECT_TRUE(end.pass()); });
-    self.shrink_to_parts();
+    self.shrink_to_children();
   });
   Future<void> const free = host_task("free", ResourcePolicy(graph, read_write(right)), [] {});
   Future<void> const bound = host_task("bound", ResourcePolicy(graph, read_write(left)), [] {});
@@ -115,7 +115,7 @@ TEST_F(Scopes, SortByHalves) {
   EXPECT_TRUE(sorted.get());
 }
 
-TEST_F(Scopes, AllPatternsArePartsAndTheViewsFollowTheScope) {
+TEST_F(Scopes, AllPatternsAreChildrenAndTheViewsFollowTheScope) {
   int const n = 100;
   View x("x", n);
   TaskGraph graph(recording());

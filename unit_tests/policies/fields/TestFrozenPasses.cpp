@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Passes in plans: in the same memory in each round, which is known to the byte.
+// Iterations in plans: in the same memory in each round, which is known to the byte.
 #include "FieldsTest.hpp"
 
 #include "Watchdog.hpp"

@@ -263,7 +263,7 @@ void add_step(FieldGraph& model, F const& from, F const& to) {
             });
 }
 
-/// Passes in flight go on with the memory that they were submitted with.
+/// Iterations in flight go on with the memory that they were submitted with.
 TEST_P(ModelTasks, GetTheMemoryThatAFieldIsBoundToAnew) {
   Values a("a", 4), b("b", 4), c("c", 4);
   F const from = model.bind("old", a), to = model.bind("new", b);

@@ -238,7 +238,7 @@ class Submitted {
     else
       hand_over();
   }
-  /// Passes may overlap; but a task's runs do not.
+  /// Iterations may overlap; but a task's runs do not.
   void look_before(std::size_t k) {
     int const own = m_runs[k];
     for (std::size_t before = 0; before < k && failing < 0; ++before)

@@ -412,7 +412,7 @@ TEST_P(RandomPlacements, AreWhatAPlainLoopIs) {
   if (failed + limited == 0) GTEST_SKIP() << "this seed has neither failures nor limits";
 }
 
-/// Passes in plans, among ordinary ones.
+/// Iterations in plans, among ordinary ones.
 TEST_P(RandomPlacements, InPlansAreWhatAPlainLoopIs) {
   Watchdog const watchdog(std::chrono::seconds(200), "RandomPlacements.InPlans");
   int replayed = 0;

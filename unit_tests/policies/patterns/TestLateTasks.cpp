@@ -99,7 +99,7 @@ TEST_F(LateTasks, GetTheirViewsBehindTheCompletion) {
   EXPECT_EQ(y(), 20);
 }
 
-TEST_F(LateTasks, MayHaveParts) {
+TEST_F(LateTasks, MayHaveChildren) {
   Threads threads;
   TaskGraph graph(late_workers(2));
   Kokkos::View<long[2], Kokkos::HostSpace> x("x");

@@ -112,7 +112,7 @@ TEST_F(NumberTasks, ThatAreWrongNameTheTaskAndItsPlace) {
   EXPECT_THAT(error_of([&] { m_graph.wait(k); }).what(), HasSubstr("TestNumberTasks.cpp:"));
 }
 
-TEST_F(NumberTasks, ArePartsThatRunAgain) {
+TEST_F(NumberTasks, AreChildrenThatRunAgain) {
   TaskNumber const k = m_numbers.reserve(8);
   int runs = 0;
   std::atomic<int> parts{0};

@@ -33,7 +33,7 @@ struct Link {
     then,
     joins,
     ends_with_future,
-    ends_with_part,
+    ends_with_child,
     again,
     again_after,
     count
@@ -138,7 +138,7 @@ class Program {
           std::uint64_t const value = step(k, m_links[k].salt, all);
           return host_task("inner", ResourcePolicy(m_graph), [value] { return value; });
         });
-      case Link::ends_with_part:
+      case Link::ends_with_child:
         return as_task([this, k](TaskScope& self, std::vector<std::uint64_t> const& all) {
           std::uint64_t const value = step(k, m_links[k].salt, all);
           auto const part = host_task("part", ResourcePolicy(self), [value] { return value - 1; });

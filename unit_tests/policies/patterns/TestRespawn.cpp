@@ -75,7 +75,7 @@ TEST_F(Respawn, ComesAfterTheTasksThatItNamesAndHoldsNoThread) {
   EXPECT_THAT(order, ElementsAre(10, 1, 11, 2, 12, 3, 13));
 }
 
-TEST_F(Respawn, ComesAfterAllPartsSoFar) {
+TEST_F(Respawn, ComesAfterAllChildrenSoFar) {
   TaskGraph graph(respawn_workers(3));
   std::array<long, 8> values{};
   auto const sum = host_task("sum", ResourcePolicy(graph), [&, n = 0](TaskScope& self) mutable {
@@ -206,7 +206,7 @@ TEST_F(Respawn, ABodyThatThrowsDoesNotRunAgain) {
   EXPECT_FALSE(called);
 }
 
-TEST_F(Respawn, ItDoesNotRunAgainWhenAPartOrATaskBeforeItHasFailed) {
+TEST_F(Respawn, ItDoesNotRunAgainWhenAChildOrATaskBeforeItHasFailed) {
   TaskGraph graph(respawn_workers(2));
   for (bool const in_part : {false, true}) {
     int runs = 0;
@@ -261,7 +261,7 @@ TEST_F(Respawn, ItsLastRunMayEndWithAFuture) {
   EXPECT_EQ(last.get(), 10);
 }
 
-TEST_F(Respawn, WorksInPlansInPassesAndInParts) {
+TEST_F(Respawn, WorksInPlansInIterationsAndInChildren) {
   for (int const workers : {1, 3}) {
     TaskGraph graph(respawn_workers(workers));
     RespawnCell const x("x");
@@ -333,7 +333,7 @@ class NewestFirst final : public SchedulingPolicy {
 };
 
 /// How a body polls.
-enum class Poll { at_once, after_a_part, after_a_task, count };
+enum class Poll { at_once, after_a_child, after_a_task, count };
 
 /// Polls until `happened`. `options...`: of its policy.
 template <class... Options>
@@ -341,7 +341,7 @@ Future<void> submit_poll(TaskGraph& graph, Poll how, std::atomic<bool>& happened
                          Options const&... options) {
   return host_task("poll", ResourcePolicy(graph, options...), [&, how](TaskScope& self) {
     if (happened) return;
-    if (how == Poll::after_a_part) host_task("part", ResourcePolicy(self), [] {});
+    if (how == Poll::after_a_child) host_task("part", ResourcePolicy(self), [] {});
     if (how == Poll::after_a_task)
       self.respawn(after(host_task("task", ResourcePolicy(graph), [] {})));
     else
@@ -423,20 +423,20 @@ TEST_F(Respawn, LetsOthersRunBetweenWhileATaskWaitsForIt) {
 }
 
 /// In each round of a plan, in passes, and among the parts of a task.
-TEST_F(Respawn, LetsOthersRunBetweenInRoundsAndParts) {
+TEST_F(Respawn, LetsOthersRunBetweenInRoundsAndChildren) {
   for (int const workers : {1, 2})
     for (int how = 0; how < static_cast<int>(Poll::count); ++how) {
       TaskGraph graph(respawn_workers(workers));
       std::atomic<bool> happened{false};
       std::atomic<int> events{0};
-      auto const poll = static_cast<Poll>(how) == Poll::after_a_task ? Poll::after_a_part
+      auto const poll = static_cast<Poll>(how) == Poll::after_a_task ? Poll::after_a_child
                                                                      : static_cast<Poll>(how);
       auto const round = [&](auto& within) {
         auto const begin = host_task("begin", ResourcePolicy(within), [&] { happened = false; });
         auto const polls =
             host_task("poll", ResourcePolicy(within, after(begin)), [&, poll](TaskScope& self) {
               if (happened) return;
-              if (poll == Poll::after_a_part) host_task("part", ResourcePolicy(self), [] {});
+              if (poll == Poll::after_a_child) host_task("part", ResourcePolicy(self), [] {});
               self.respawn();
             });
         auto const event = host_task("event", ResourcePolicy(within, after(begin)), [&] {

@@ -130,7 +130,7 @@ TEST_F(Then, IsRefusedWithoutATaskOrAGraph) {
   EXPECT_EQ(late.get(), 1);
 }
 
-TEST_F(Then, MayBeAPartOfATask) {
+TEST_F(Then, MayBeAChildOfATask) {
   TaskGraph graph(then_workers(2));
   int seen = 0;
   auto const whole = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
@@ -307,7 +307,7 @@ TEST_F(Then, ItIsThereWhenTheInnerTaskIs) {
 }
 
 /// The value of a part; successors wait for it, too.
-TEST_F(Then, TheResultOfATaskMayComeFromItsLastPart) {
+TEST_F(Then, TheResultOfATaskMayComeFromItsLastChild) {
   TaskGraph graph(then_workers(2));
   Kokkos::View<long*, Kokkos::HostSpace> const x("x", 4);
   auto const sum = host_task("sum", ResourcePolicy(graph, read_write(x)), [x](TaskScope& self) {

@@ -17,8 +17,8 @@
 namespace trellis::Test {
 
 /// How a task comes about.
-enum class Way { direct, serially, as_part, in_plan, in_loop };
-inline constexpr Way all_ways[] = {Way::direct, Way::serially, Way::as_part, Way::in_plan,
+enum class Way { direct, serially, as_child, in_plan, in_loop };
+inline constexpr Way all_ways[] = {Way::direct, Way::serially, Way::as_child, Way::in_plan,
                                    Way::in_loop};
 inline char const* name_of(Way way) {
   constexpr char const* names[] = {"direct", "serially", "as a part", "in a plan", "in a loop"};
@@ -46,7 +46,7 @@ void in_every_way(Submit const& submit, Check const& check, Views const&... view
         case Way::serially:
           future = submit(graph);
           break;
-        case Way::as_part:
+        case Way::as_child:
           host_task("owner", ResourcePolicy(graph), [&](TaskScope& self) {
             (static_cast<void>(self.local(views)), ...);
             future = submit(self);

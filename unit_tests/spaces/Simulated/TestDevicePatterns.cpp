@@ -24,7 +24,7 @@ using On = Kokkos::View<T, SimulatedSpace>;
 constexpr int n = 400;
 constexpr unsigned bins = 5;
 
-enum class Way { direct, as_part, in_plan };
+enum class Way { direct, as_child, in_plan };
 
 class DevicePatterns : public testing::TestWithParam<std::tuple<bool, Way>> {
  protected:
@@ -45,7 +45,7 @@ class DevicePatterns : public testing::TestWithParam<std::tuple<bool, Way>> {
       case Way::direct:
         future = submit(graph);
         break;
-      case Way::as_part:
+      case Way::as_child:
         host_task("owner", ResourcePolicy(graph), [&](TaskScope& self) {
           (static_cast<void>(self.local(views)), ...);
           future = submit(self);
@@ -73,7 +73,7 @@ std::string name_of(testing::TestParamInfo<std::tuple<bool, Way>> const& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Ways, DevicePatterns,
                          testing::Combine(testing::Bool(),
-                                          testing::Values(Way::direct, Way::as_part, Way::in_plan)),
+                                          testing::Values(Way::direct, Way::as_child, Way::in_plan)),
                          name_of);
 
 int value_at(int i) {

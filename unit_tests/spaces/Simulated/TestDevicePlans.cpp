@@ -180,7 +180,7 @@ TEST_P(DevicePlans, ADeviceWithoutGraphsLaunchesTaskByTask) {
   EXPECT_EQ(x[0], 5);
 }
 
-TEST_P(DevicePlans, PassesThatAreAlikeUpdateTheGraph) {
+TEST_P(DevicePlans, IterationsThatAreAlikeUpdateTheGraph) {
   TaskGraph graph(with_workers(1));
   Block a("a"), b("b");
   Block* front = &a;

@@ -120,7 +120,7 @@ TEST_P(DualViewsOnSimulated, OverwrittenAsAWholeAreNotCopied) {
   EXPECT_EQ(x.view_host()(2), 6);
 }
 
-TEST_P(DualViewsOnSimulated, OfWhichAPartIsNewerLoseNothing) {
+TEST_P(DualViewsOnSimulated, OfWhichAChildIsNewerLoseNothing) {
   TaskGraph graph(recording());
   Dual x("x", 8);
   auto const part = [&](int first) { return Kokkos::subview(x, std::pair(first, first + 4)); };

@@ -260,10 +260,10 @@ class Generator {
         });
     if (m_parts && chance(35) && !has_state) {
       for (int k = 1 + pick(3); k > 0; --k) {
-        int const part = add_part(number);
+        int const part = add_child(number);
         task().steps.push_back({Step::Kind::part, part});
       }
-      if (chance(50)) task().steps.push_back({Step::Kind::wait_parts, -1});
+      if (chance(50)) task().steps.push_back({Step::Kind::wait_children, -1});
     } else if (m_parts && chance(20) && !has_state && !task().synchronizing &&
                !task().accesses.empty()) {
       task().steps.push_back({Step::Kind::release, -1});
@@ -271,8 +271,8 @@ class Generator {
     }
   }
 
-  int add_part(int owner_number) {
-    Task const owner = m_program.task(owner_number);
+  int add_child(int parent_number) {
+    Task const owner = m_program.task(parent_number);
     Task part;
     part.graph = owner.graph;
     part.slow = chance(20);

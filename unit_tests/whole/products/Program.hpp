@@ -57,7 +57,7 @@ struct Step {
     dawdle = 'd',
     submit = 's',  ///< a task, to the graph
     part = 'p',    ///< a part of itself
-    wait_parts = 'P',
+    wait_children = 'P',
     await = 'w',    ///< a task that had been submitted before this one
     ask = 'q',      ///< ... whether it is done
     release = 'y',  ///< all that it accesses

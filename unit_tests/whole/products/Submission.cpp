@@ -291,9 +291,9 @@ void World::steps(Instance& instance, Run& run) {
         submit(part, &self);
         break;
       }
-      case Step::Kind::wait_parts:
+      case Step::Kind::wait_children:
         try {
-          Bare::wait_for_parts();
+          Bare::wait_for_children();
         } catch (...) {  // the failure of a part is also that of the whole
         }
         break;

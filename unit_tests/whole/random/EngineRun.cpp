@@ -286,7 +286,7 @@ class Run {
                      : GraphInternals::space_with(*m_graph, nullptr, model.threads, spec.label);
     spec.synchronizing = model.synchronizing;
     try {
-      record(t).handle = owner != nullptr ? GraphInternals::submit_part(*owner, std::move(spec))
+      record(t).handle = owner != nullptr ? GraphInternals::submit_child(*owner, std::move(spec))
                                           : GraphInternals::submit(*m_graph, std::move(spec));
     } catch (trellis::Error const& error) {
       record(t).refused = true;
@@ -348,8 +348,8 @@ class Run {
         case Step::Kind::compute:
           compute(inside, stage);
           break;
-        case Step::Kind::wait_parts:
-          wait_parts(inside);
+        case Step::Kind::wait_children:
+          wait_children(inside);
           break;
         case Step::Kind::demote:
         case Step::Kind::release:
@@ -367,9 +367,9 @@ class Run {
   }
 
   /// Lets out what says that a part has failed, unless the task catches it.
-  void wait_parts(int inside) {
+  void wait_children(int inside) {
     try {
-      GraphInternals::wait_for_parts(GraphInternals::running());
+      GraphInternals::wait_for_children(GraphInternals::running());
     } catch (trellis::Error const& error) {
       if (error.kind() == trellis::Error::Kind::task_failed) {
         if (!task(inside).catches) throw;

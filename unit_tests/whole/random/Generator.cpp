@@ -219,9 +219,9 @@ class Generator {
     for (int actions = 1 + below(7); actions > 0; --actions) {
       int const what = below(16);
       if (what < 6) {
-        if (m_with.parts && m_budget > 0 && body.depth < 4) add_part(task, number, body);
+        if (m_with.parts && m_budget > 0 && body.depth < 4) add_child(task, number, body);
       } else if (what < 8) {
-        if (m_with.part_waits) wait_for_parts(steps, body);
+        if (m_with.child_waits) wait_for_children(steps, body);
       } else if (what < 11) {
         if (m_with.demotion) demote(steps, body);
       } else if (what == 11) {
@@ -250,12 +250,12 @@ class Generator {
       }
     }
     if (computed) return;
-    if (!may_compute(body) && m_with.part_waits) wait_for_parts(steps, body);
+    if (!may_compute(body) && m_with.child_waits) wait_for_children(steps, body);
     if (may_compute(body)) steps.push_back({Step::Kind::compute});
   }
 
-  void wait_for_parts(std::vector<Step>& steps, Body& body) {
-    steps.push_back({Step::Kind::wait_parts});
+  void wait_for_children(std::vector<Step>& steps, Body& body) {
+    steps.push_back({Step::Kind::wait_children});
     if (!m_with.wild_waits) body.running.clear();  // else it may throw
   }
 
@@ -289,13 +289,13 @@ class Generator {
   }
 
   /// A part of the owner, which is in the middle of its body.
-  void add_part(Task& owner, int owner_number, Body& body) {
+  void add_child(Task& owner, int parent_number, Body& body) {
     if (chance(6)) add_local(owner.steps, body);
     --m_budget;
     int const number = static_cast<int>(m_program.tasks.size());
     m_program.tasks.emplace_back();
     Task task;
-    task.parent = task.owner = owner_number;
+    task.parent = task.owner = parent_number;
     task.phase = owner.phase;
     task.salt = m_random();
     task.priority = chance(5) ? below(5) - 2 : 0;
@@ -320,7 +320,7 @@ class Generator {
     bool const exclusive = may_exclude(task);
     if (m_with.waits && !siblings.empty() && (!exclusive || m_with.wild_waits) && chance(8))
       task.steps.push_back({Step::Kind::wait_for, siblings[index_of(siblings)]});
-    if (m_with.wild_waits && chance(10)) task.steps.push_back({Step::Kind::wait_for, owner_number});
+    if (m_with.wild_waits && chance(10)) task.steps.push_back({Step::Kind::wait_for, parent_number});
     if (chance(2)) {
       m_program.tasks[static_cast<std::size_t>(number)] = task;
       Body inner;

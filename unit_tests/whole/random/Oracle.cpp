@@ -171,8 +171,8 @@ class Oracle {
         parts.push_back(step.task);
       if (step.kind == Step::Kind::demote || step.kind == Step::Kind::release) ++stage;
       if (step.kind == Step::Kind::compute) compute(t, stage);
-      if (step.kind == Step::Kind::wait_parts) execute_parts(t, parts);
-      over = step.kind == Step::Kind::wait_parts && bad(t) && !task.catches;
+      if (step.kind == Step::Kind::wait_children) execute_parts(t, parts);
+      over = step.kind == Step::Kind::wait_children && bad(t) && !task.catches;
       if (over) break;
     }
     execute_parts(t, parts);

@@ -20,7 +20,7 @@ void write_steps(std::ostream& out, std::vector<Step> const& steps) {
     if (step.kind == Step::Kind::wait_for) out << " wait(" << step.task << ')';
     if (step.kind == Step::Kind::pause) out << " pause";
     if (step.kind == Step::Kind::compute) out << " compute";
-    if (step.kind == Step::Kind::wait_parts) out << " wait_parts";
+    if (step.kind == Step::Kind::wait_children) out << " wait_children";
     if (step.kind == Step::Kind::refine) out << " refine(" << step.task << ')';
     char const* const name = step.kind == Step::Kind::demote    ? " demote["
                              : step.kind == Step::Kind::release ? " release["

@@ -63,7 +63,7 @@ std::vector<int> Access::elements() const {
 bool Program::has_waits_in_tasks() const {
   return std::any_of(tasks.begin(), tasks.end(), [](Task const& task) {
     return std::any_of(task.steps.begin(), task.steps.end(), [](Step const& step) {
-      return step.kind == Step::Kind::wait_for || step.kind == Step::Kind::wait_parts;
+      return step.kind == Step::Kind::wait_for || step.kind == Step::Kind::wait_children;
     });
   });
 }

@@ -69,7 +69,7 @@ struct Step {
     wait_for,
     pause,
     compute,     ///< what the task still accesses (only in bodies that say so)
-    wait_parts,  ///< for the parts submitted so far
+    wait_children,  ///< for the parts submitted so far
     demote,      ///< to `accesses`
     release,     ///< `accesses`
     local,       ///< the body made the array of the access itself
@@ -161,7 +161,7 @@ struct Ingredients {
   bool threads = false;  ///< several threads submit
   bool serial = false;
   bool parts = false;
-  bool part_waits = false;  ///< bodies wait for their parts
+  bool child_waits = false;  ///< bodies wait for their parts
   bool demotion = false;
   bool refine = false;
   bool states = false;

@@ -79,11 +79,11 @@ TEST(RandomPrograms, with_parts_equal_the_oracle) {
 }
 
 TEST(RandomPrograms, with_parts_and_waits_end_and_equal_the_oracle) {
-  run_seeds({.nested = true, .waits = true, .parts = true, .part_waits = true}, 2);
+  run_seeds({.nested = true, .waits = true, .parts = true, .child_waits = true}, 2);
 }
 
 TEST(RandomPrograms, with_parts_and_failures_cancel_what_depends_on_them_and_nothing_else) {
-  run_seeds({.nested = true, .waits = true, .failures = true, .parts = true, .part_waits = true},
+  run_seeds({.nested = true, .waits = true, .failures = true, .parts = true, .child_waits = true},
             2);
 }
 
@@ -93,7 +93,7 @@ TEST(RandomPrograms, with_parts_and_hopeless_waits_say_so_and_end) {
              .waits = true,
              .wild_waits = true,
              .parts = true,
-             .part_waits = true,
+             .child_waits = true,
              .demotion = true,
              .refine = true},
             2);
@@ -109,7 +109,7 @@ TEST(RandomPrograms, with_demotion_and_failures_cancel_what_still_depends_on_the
 }
 
 TEST(RandomPrograms, with_demotion_and_parts_and_nested_tasks_equal_the_oracle) {
-  run_seeds({.nested = true, .waits = true, .parts = true, .part_waits = true, .demotion = true},
+  run_seeds({.nested = true, .waits = true, .parts = true, .child_waits = true, .demotion = true},
             2);
 }
 
@@ -124,7 +124,7 @@ TEST(RandomPrograms, with_states_of_their_own_equal_the_oracle) {
 }
 
 TEST(RandomPrograms, with_states_and_demotion_and_parts_equal_the_oracle) {
-  run_seeds({.parts = true, .part_waits = true, .demotion = true, .states = true}, 2);
+  run_seeds({.parts = true, .child_waits = true, .demotion = true, .states = true}, 2);
 }
 
 TEST(RandomPrograms, with_rules_equal_the_oracle) {
@@ -134,7 +134,7 @@ TEST(RandomPrograms, with_rules_equal_the_oracle) {
 TEST(RandomPrograms, with_tasks_of_several_threads_equal_the_oracle) {
   run_seeds({.max_tasks = 150, .wide = true}, 2);
   run_seeds({.nested = true, .waits = true, .failures = true, .threads = true, .wide = true}, 2);
-  run_seeds({.nested = true, .waits = true, .parts = true, .part_waits = true, .wide = true}, 2);
+  run_seeds({.nested = true, .waits = true, .parts = true, .child_waits = true, .wide = true}, 2);
   run_seeds({.failures = true, .serial = true, .wide = true}, 1);
 }
 
@@ -142,7 +142,7 @@ constexpr Ingredients everything{.nested = true,
                                  .waits = true,
                                  .failures = true,
                                  .parts = true,
-                                 .part_waits = true,
+                                 .child_waits = true,
                                  .demotion = true,
                                  .refine = true,
                                  .states = true,

@@ -37,7 +37,7 @@ constexpr SubjectOps entry_ops{&describe_entry};
 }  // namespace
 
 /// The caller holds the locks of both scopes.
-void Demotions::count_part(Scope& scope, Task const& part) {
+void Demotions::count_child(Scope& scope, Task const& part) {
   scope.shrinking->count(part, [&](TaskAccess const& access) {
     return has_declared(*scope.owner, access, part.kind(access));
   });
@@ -45,7 +45,7 @@ void Demotions::count_part(Scope& scope, Task const& part) {
 
 [[noreturn]] void Demotions::refuse_completions() {
   throw Error(Error::Kind::bad_input,
-              "Trellis: shrink_to_parts() in a task with a Completion: what its body has started "
+              "Trellis: shrink_to_children() in a task with a Completion: what its body has started "
               "may need what its parts do not; give up by self.demote(...) or self.release(...)");
 }
 
@@ -70,7 +70,7 @@ void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
     for (LiveAccess const part : scope.parts) {
       std::lock_guard const stays_live(part.task->lock);
       if (part.task->live_id.load(std::memory_order_relaxed) == part.id)
-        count_part(scope, *part.task);
+        count_child(scope, *part.task);
     }
   }
   keep_needs(scope, demotion);
@@ -91,7 +91,7 @@ void Demotions::keep_needs(Scope& scope, Demotion& demotion) {
   Vector<AreaEntry*> entries;
   Vector<Demotion::Kept> added;
   for (Shrinking::Need* need : needs) {
-    AreaEntry* entry = need->of_owner;
+    AreaEntry* entry = need->of_parent;
     if (entry == nullptr)
       entry = &outer.table.find_or_make(
           {need->of_parts->area, need->mode, need->of_parts, &entry_ops}, outer.newest);
@@ -121,7 +121,7 @@ void Demotions::keep_needs(Scope& scope, Demotion& demotion) {
 void Demotions::give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion) {
   auto const is_retired = [&](Demotion::Kept const& mine) {
     return std::any_of(gone.begin(), gone.end(), [&](Shrinking::Need const& need) {
-      return mine.access.entry == need.of_owner && mine.access.mode == need.mode &&
+      return mine.access.entry == need.of_parent && mine.access.mode == need.mode &&
              mine.kind().state == need.state.get();
     });
   };
@@ -134,13 +134,13 @@ void Demotions::give_up_needs(std::span<Shrinking::Need const> gone, Demotion& d
   demotion.replace([&](std::size_t k) { return stays[k]; }, std::span<Demotion::Kept const>());
 }
 
-void Demotions::part_over(Scope& scope, TaskId part, WorkerSlot& slot) {
+void Demotions::child_over(Scope& scope, TaskId part, WorkerSlot& slot) {
   Task& owner = *scope.owner;  // not complete before the part has been counted out
   Vector<Task*> ready;
   Vector<Task*> granted;
   {
-    PartsHold const parts(owner, m_submission, PartsHold::nested);
-    Vector<Shrinking::Need> const gone = scope.shrinking->part_over(part);
+    ChildrenHold const parts(owner, m_submission, ChildrenHold::nested);
+    Vector<Shrinking::Need> const gone = scope.shrinking->child_over(part);
     if (gone.empty()) return;
     {
       // No other task may see data that a failed part has not written. So once the owner has

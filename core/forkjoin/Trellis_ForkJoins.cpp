@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cancellation/Trellis_Cancellation.hpp>
-#include <children/Trellis_Parts.hpp>
-#include <forkjoin/Trellis_Sections.hpp>
-#include <kernel/Trellis_SectionGate.hpp>
+#include <children/Trellis_Children.hpp>
+#include <forkjoin/Trellis_ForkJoins.hpp>
+#include <kernel/Trellis_ForkJoinGate.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Frame.hpp>
@@ -27,19 +27,19 @@ auto ask(F&& f) noexcept {
 
 }  // namespace
 
-Sections::Sections(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
-                   Orchestrator& orchestrator, Parts& parts)
+ForkJoins::ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
+                   Orchestrator& orchestrator, Children& parts)
     : m_kernel(kernel),
       m_cancellation(cancellation),
       m_fusion(fusion),
       m_orchestrator(orchestrator),
-      m_parts(parts),
+      m_children(parts),
       m_workers(kernel.workers()),
       m_serial(kernel.is_serial()) {}
 
 /// A section whose body is under way on this thread.
-struct Sections::Open {
-  Open(Sections& of, Frame& its_frame, TaskHandle const& its_task, TaskHandle const& its_body,
+struct ForkJoins::Open {
+  Open(ForkJoins& of, Frame& its_frame, TaskHandle const& its_task, TaskHandle const& its_body,
        int its_depth, std::shared_ptr<Orchestration> whose_advice)
       : sections(of),
         frame(its_frame),
@@ -57,7 +57,7 @@ struct Sections::Open {
     return top != nullptr && &top->frame == &frame && top->collects ? top : nullptr;
   }
 
-  Sections& sections;
+  ForkJoins& sections;
   Frame& frame;
   TaskHandle const& self;
   TaskHandle const& running;
@@ -66,33 +66,33 @@ struct Sections::Open {
   Open* const outer;
   bool collects = false;
   TaskId released = 0;                             ///< parts up to this one are not held
-  SectionPolicy policy = SectionPolicy::parallel;  ///< that of the last phase
+  ForkJoinPolicy policy = ForkJoinPolicy::parallel;  ///< that of the last phase
   // For a phase that is run here, part after part:
   Vector<LiveAccess> rest{};
   std::size_t next = 0;  ///< those before it have been started
 };
 
 /// Looks at frames of all graphs, as a section may wait for one of another graph.
-int Sections::depth_here() {
+int ForkJoins::depth_here() {
   for (Frame const* frame = Frame::top; frame != nullptr; frame = frame->outer) {
     if (frame->what == Frame::What::destroys) continue;  // its task may be over
-    for (Task const* task = &frame->task; task != nullptr; task = whole_of(*task))
-      if (task->ops->section_depth != nullptr) return task->ops->section_depth(task->body) + 1;
+    for (Task const* task = &frame->task; task != nullptr; task = enclosing(*task))
+      if (task->ops->fork_join_depth != nullptr) return task->ops->fork_join_depth(task->body) + 1;
   }
   return 0;
 }
 
-void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
+void ForkJoins::run(TaskHandle const& self, TaskHandle const& running, int depth,
                    FunctionRef<void()> body) {
   Open section(*this, *Frame::of(m_kernel), self, running, depth, m_orchestrator.current());
   /// Tells the advice of the beginning, and on every exit of the end. Tasks that are held back for
   /// it are released then.
   struct Hooks {
-    Sections& sections;
+    ForkJoins& sections;
     Open& section;
-    Hooks(Sections& in_sections, Open& its_section) : sections(in_sections), section(its_section) {
-      ask([&] { section.advice->section_starts(section.depth); });
-      sections.m_fusion.section_starts();
+    Hooks(ForkJoins& in_fork_joins, Open& its_fork_join) : sections(in_fork_joins), section(its_fork_join) {
+      ask([&] { section.advice->fork_join_starts(section.depth); });
+      sections.m_fusion.fork_join_starts();
       sections.m_kernel.events().statistics().section(1);
     }
     Hooks(Hooks const&) = delete;
@@ -100,12 +100,12 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
     ~Hooks() {
       std::size_t may_stay = FuseInstruction::never;
       ask([&] {
-        if (section.policy == SectionPolicy::parallel)
+        if (section.policy == ForkJoinPolicy::parallel)
           may_stay = section.advice->hold_back(TaskKind());
-        section.advice->section_ends(section.depth);
+        section.advice->fork_join_ends(section.depth);
       });
       sections.m_kernel.events().statistics().section(-1);
-      sections.m_fusion.section_over(may_stay, section.frame.slot);
+      sections.m_fusion.fork_join_over(may_stay, section.frame.slot);
     }
   } const hooks(*this, section);
   collect(section);
@@ -114,8 +114,8 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
   } catch (...) {
     start(section, take_held(section));
     try {
-      m_kernel.wait_for_started_parts(self, running, &section.frame);
-    } catch (PartFailed const&) {
+      m_kernel.wait_for_started_children(self, running, &section.frame);
+    } catch (ChildFailed const&) {
       // The part has left its failure; the body's own failure comes first.
     }
     throw;
@@ -123,7 +123,7 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
   run_phase(section);
 }
 
-bool Sections::end_phase(Frame& frame) {
+bool ForkJoins::end_phase(Frame& frame) {
   Open* const section = Open::of(frame);
   if (section == nullptr) return false;
   run_phase(*section);
@@ -133,29 +133,29 @@ bool Sections::end_phase(Frame& frame) {
 
 /// Starts the parts that are left in all sections that this thread is in, of any graph: what waits
 /// here may wait for any of them.
-void Sections::start_rests() {
+void ForkJoins::start_rests() {
   for (Open* each = t_innermost; each != nullptr; each = each->outer)
     if (each->next < each->rest.size()) each->sections.start_rest(*each);
 }
 
-Sections::Open* Sections::start_held(Frame& frame) {
+ForkJoins::Open* ForkJoins::start_held(Frame& frame) {
   start_rests();
   Open* const section = Open::of(frame);
   if (section != nullptr) run_held(*section);
   return section;
 }
 
-void Sections::collect(Open& section) {
-  section.released = m_parts.hold_parts(section.self);
+void ForkJoins::collect(Open& section) {
+  section.released = m_children.hold_children(section.self);
   section.collects = true;
 }
 
-Vector<LiveAccess> Sections::take_held(Open& section) {
+Vector<LiveAccess> ForkJoins::take_held(Open& section) {
   section.collects = false;
-  return m_parts.take_held(*section.self.task, section.released);
+  return m_children.take_held(*section.self.task, section.released);
 }
 
-void Sections::start(Open& section, Vector<LiveAccess> const& parts) {
+void ForkJoins::start(Open& section, Vector<LiveAccess> const& parts) {
   Vector<Task*> ready;
   for (LiveAccess const part : parts) trigger(*part.task, nullptr, ready);
   for (Task* const part : ready) m_kernel.make_ready(*part, &section.frame.slot);
@@ -177,27 +177,27 @@ TaskKind kind_of(Vector<LiveAccess> const& parts) {
 }  // namespace
 
 /// Asks the advice, without any lock, and starts the held parts, or runs them here.
-void Sections::run_held(Open& section) {
+void ForkJoins::run_held(Open& section) {
   Vector<LiveAccess> parts = take_held(section);
   if (parts.empty()) return;
   m_kernel.events().statistics().section(0);
   section.policy =
       ask([&] { return section.advice->section(section.depth, parts.size(), kind_of(parts)); });
-  if (section.policy == SectionPolicy::serial && !m_serial)
+  if (section.policy == ForkJoinPolicy::serial && !m_serial)
     run_serially(section, std::move(parts));
   else
     start(section, parts);
 }
 
-void Sections::run_phase(Open& section) {
+void ForkJoins::run_phase(Open& section) {
   run_held(section);
-  m_kernel.wait_for_started_parts(section.self, section.running, &section.frame);
+  m_kernel.wait_for_started_children(section.self, section.running, &section.frame);
 }
 
 /// Runs the parts here, one after the other. A part that cannot run here and now is started, and so
 /// are those behind it, as it might wait for one of them. They are also started when a part that
 /// runs here waits, see `start_held`.
-void Sections::run_serially(Open& section, Vector<LiveAccess>&& parts) {
+void ForkJoins::run_serially(Open& section, Vector<LiveAccess>&& parts) {
   WorkerSlot& slot = section.frame.slot;
   section.rest = std::move(parts);
   section.next = 0;
@@ -220,19 +220,19 @@ void Sections::run_serially(Open& section, Vector<LiveAccess>&& parts) {
   }
 }
 
-void Sections::start_rest(Open& section) {
+void ForkJoins::start_rest(Open& section) {
   Vector<LiveAccess> const rest(section.rest.begin() + static_cast<std::ptrdiff_t>(section.next),
                                 section.rest.end());
   section.next = section.rest.size();
   start(section, rest);
 }
 
-void Sections::join(TaskHandle const& section) {
+void ForkJoins::join(TaskHandle const& section) {
   PlanRecording const* const recording = PlanRecording::of(m_kernel);
   if (recording != nullptr && recording->pass == nullptr) return;  // it runs when it is replayed
-  SectionGate gate(m_kernel, section, !m_serial && section.id < TaskHandle::end_of_submitted);
+  ForkJoinGate gate(m_kernel, section, !m_serial && section.id < TaskHandle::end_of_submitted);
   try {
-    m_kernel.wait_for_section(section, gate);
+    m_kernel.wait_for_fork_join(section, gate);
   } catch (...) {
     // The section cannot be waited for, and has not begun. It must not run later, when the data
     // that its body refers to may be gone.

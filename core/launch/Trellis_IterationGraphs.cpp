@@ -6,14 +6,14 @@
 #include <destruction/Trellis_Destructors.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <task/Trellis_Provisional.hpp>
-#include <recorded/Trellis_Pass.hpp>
+#include <recorded/Trellis_Iteration.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Plans.hpp>
 #include <scope/Trellis_TaskText.hpp>
 
 #include <algorithm>
 
-/// Passes of a loop as graphs of a device.
+/// Iterations of a loop as graphs of a device.
 ///
 /// If all tasks of a pass only launch work on one device, the whole pass is a task of that device,
 /// which launches them as one graph. The parts do not run: the graph is captured from them, and
@@ -22,11 +22,11 @@
 /// previous launch.
 namespace trellis::Impl {
 
-TaskOps const PlanGraphs::pass_graph_ops{.pattern = "iterate",
-                                         .run = &run_pass_graph,
-                                         .destroy = &destroy_pass_graph,
-                                         .fail = &fail_pass_graph,
-                                         .finish = &finish_pass_graph};
+TaskOps const PlanGraphs::iteration_graph_ops{.pattern = "iterate",
+                                         .run = &run_iteration_graph,
+                                         .destroy = &destroy_iteration_graph,
+                                         .fail = &fail_iteration_graph,
+                                         .finish = &finish_iteration_graph};
 
 /// A record or an observer of single tasks sees them run one by one.
 void PlanGraphs::choose_graph(RecordedGraph& plan, std::vector<Task*> const& tasks) const {
@@ -40,8 +40,8 @@ void PlanGraphs::choose_graph(RecordedGraph& plan, std::vector<Task*> const& tas
 }
 
 /// The caller holds the lock of the streams.
-void PlanGraphs::run_pass_graph(void* body, void* instance, Label const& /*label*/) {
-  auto& [plan, graphs, parts] = *static_cast<WholePass*>(body);
+void PlanGraphs::run_iteration_graph(void* body, void* instance, Label const& /*label*/) {
+  auto& [plan, graphs, parts] = *static_cast<WholeIteration*>(body);
   PlanGraph& graph = plan->graph;
   bool captured = false;
   // In the first attempt an instance may have to get memory for the kernels.
@@ -58,8 +58,8 @@ void PlanGraphs::run_pass_graph(void* body, void* instance, Label const& /*label
   }
 }
 
-void PlanGraphs::finish_pass_graph(void* body) {
-  auto& [plan, graphs, parts] = *static_cast<WholePass*>(body);
+void PlanGraphs::finish_iteration_graph(void* body) {
+  auto& [plan, graphs, parts] = *static_cast<WholeIteration*>(body);
   FailurePtr first;
   for (Task* part : parts)
     if (part->ops->finish != nullptr) try {
@@ -70,14 +70,14 @@ void PlanGraphs::finish_pass_graph(void* body) {
         if (first == nullptr) first = part->failure;
       }
   if (first != nullptr)
-    throw PartFailed(Error::Kind::task_failed, first->origin_text + " failed: " + first->what,
+    throw ChildFailed(Error::Kind::task_failed, first->origin_text + " failed: " + first->what,
                      first->cause);
 }
 
-void PlanGraphs::fail_pass_graph(void* body, TaskId id, std::string const& /*text*/,
+void PlanGraphs::fail_iteration_graph(void* body, TaskId id, std::string const& /*text*/,
                                  FailurePtr const& failure) noexcept {
-  auto& [plan, graphs, parts] = *static_cast<WholePass*>(body);
-  FailurePtr const& cause = failure->of_part != nullptr ? failure->of_part : failure;
+  auto& [plan, graphs, parts] = *static_cast<WholeIteration*>(body);
+  FailurePtr const& cause = failure->of_child != nullptr ? failure->of_child : failure;
   for (Task* part : parts) {
     std::string text;
     {
@@ -97,14 +97,14 @@ void PlanGraphs::fail_pass_graph(void* body, TaskId id, std::string const& /*tex
   }
 }
 
-void PlanGraphs::destroy_pass_graph(void* body) noexcept {
-  auto* const whole = static_cast<WholePass*>(body);
-  whole->graphs->end_parts(whole->parts);
-  whole->~WholePass();
+void PlanGraphs::destroy_iteration_graph(void* body) noexcept {
+  auto* const whole = static_cast<WholeIteration*>(body);
+  whole->graphs->end_children(whole->parts);
+  whole->~WholeIteration();
 }
 
 /// Called when the graph has passed, or will not be launched.
-void PlanGraphs::end_parts(std::vector<Task*> const& parts) {
+void PlanGraphs::end_children(std::vector<Task*> const& parts) {
   WorkerSlot& slot = m_kernel.own_slot();
   bool anyone_waits = false;
   bool too_many = false;

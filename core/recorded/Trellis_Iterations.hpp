@@ -20,9 +20,9 @@ class AsyncStreams;
 class Destructors;
 class FailureLog;
 class Kernel;
-class Parts;
-class Pass;
-class PassMemory;
+class Children;
+class Iteration;
+class IterationMemory;
 class RecordedGraph;
 class PlanGraphs;
 struct PlanRecording;
@@ -35,13 +35,13 @@ struct TagRule;
 class TaskSlab;
 struct TaskSpec;
 
-/// The passes of loops in a graph: collects their tasks, and submits them; see Pass.
-class Passes {
+/// The passes of loops in a graph: collects their tasks, and submits them; see Iteration.
+class Iterations {
  public:
-  Passes(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,
-         Parts& parts, PolicyEdges& policy_edges, AsyncStreams& streams);
-  Passes(Passes const&) = delete;
-  Passes& operator=(Passes const&) = delete;
+  Iterations(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,
+         Children& parts, PolicyEdges& policy_edges, AsyncStreams& streams);
+  Iterations(Iterations const&) = delete;
+  Iterations& operator=(Iterations const&) = delete;
 
   /// Calls `body` for each pass until it returns false, and replays passes that are like earlier
   /// ones.
@@ -50,8 +50,8 @@ class Passes {
   /// nor any other from there on.
   TaskHandle collect_task(PlanRecording& recording, TaskSpec& spec);
   /// Turns the tasks that these passes have collected so far into ordinary tasks.
-  void admit(Pass* pass);
-  void admit(FunctionRef<bool(Pass const&)> which);
+  void admit(Iteration* pass);
+  void admit(FunctionRef<bool(Iteration const&)> which);
   void admit_all();
   /// Returns the handle of the task that a collected task has become, and submits it if need be.
   /// Other handles are returned as they are; but a collected replay of a recorded task's plan is
@@ -59,26 +59,26 @@ class Passes {
   TaskHandle resolve(TaskHandle const& handle);
 
  private:
-  TaskHandle collect(Pass& pass, PassMemory& memory, TaskSpec& spec);
-  void begin_plan(Pass& pass);
-  std::shared_ptr<RecordedGraph> plan_of(Pass& pass, PassMemory& memory);
+  TaskHandle collect(Iteration& pass, IterationMemory& memory, TaskSpec& spec);
+  void begin_plan(Iteration& pass);
+  std::shared_ptr<RecordedGraph> plan_of(Iteration& pass, IterationMemory& memory);
   void number(Task& task);
-  bool admit_whole(Label const& label, Pass& pass, std::shared_ptr<RecordedGraph> const& plan);
-  void link_part(RecordedGraph const& plan, std::vector<Task*> const& parts, std::size_t k,
+  bool admit_whole(Label const& label, Iteration& pass, std::shared_ptr<RecordedGraph> const& plan);
+  void link_child(RecordedGraph const& plan, std::vector<Task*> const& parts, std::size_t k,
                  bool as_graph);
-  void collects_no_more(Pass& pass);
+  void collects_no_more(Iteration& pass);
   struct Unpublished {
     Task* task;
     std::int32_t rest;  ///< what has to be taken off its count
   };
-  void admit_collected(Pass& pass, Vector<Unpublished>& admitted);
+  void admit_collected(Iteration& pass, Vector<Unpublished>& admitted);
   void publish(Vector<Unpublished> const& admitted);
 
   Kernel& m_kernel;
   Submission& m_admission;
   Destructors& m_destructors;
   PlanGraphs& m_graphs;
-  Parts& m_parts;
+  Children& m_children;
   PolicyEdges& m_policy_edges;
   SubmissionLock& m_submission;
   Scope& m_root;  ///< the graph's
@@ -88,8 +88,8 @@ class Passes {
   AsyncStreams& m_streams;
   Recorder* const m_recorder;  ///< null: the graph does not record
 
-  std::atomic<std::uint64_t> m_last_pass{0};
-  std::vector<Pass*> m_passes;       ///< guarded by m_submission: those that have collected tasks
+  std::atomic<std::uint64_t> m_last_iteration{0};
+  std::vector<Iteration*> m_iterations;       ///< guarded by m_submission: those that have collected tasks
   std::atomic<int> m_collecting{0};  ///< their number
 };
 

@@ -18,7 +18,7 @@ struct Frame;
 class FusionPool;
 class Kernel;
 class Orchestrator;
-class Parts;
+class Children;
 struct WorkerSlot;
 class Workers;
 
@@ -37,21 +37,21 @@ class Workers;
 /// WHICH THREADS RUN THE PARTS. The thread that runs the body waits as a task does: it runs only
 /// parts of its own section, see Waiting::run_needed. When none is left for it, it gives its place
 /// to another thread, which runs whatever the section waits for. A thread outside of tasks that has
-/// called `fork_join` does the same, see Waiting::wait_for_section. If the section can start at
+/// called `fork_join` does the same, see Waiting::wait_for_fork_join. If the section can start at
 /// once, this thread also runs the body.
 ///
 /// WHEN IT MAY BEGIN. The body refers to data of its caller. So it must not begin if the caller may
 /// not wait for it, an error that `fork_join` throws. Therefore a section starts with one extra
-/// edge, its gate. The caller takes it off when nothing can keep it from waiting; see SectionGate.
+/// edge, its gate. The caller takes it off when nothing can keep it from waiting; see ForkJoinGate.
 ///
-/// Parts that run one after the other on this thread hold each other up without an edge. So before
+/// Children that run one after the other on this thread hold each other up without an edge. So before
 /// the thread waits, or starts a part that it cannot run itself, it starts all that are left.
-class Sections {
+class ForkJoins {
  public:
-  Sections(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
-           Orchestrator& orchestrator, Parts& parts);
-  Sections(Sections const&) = delete;
-  Sections& operator=(Sections const&) = delete;
+  ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
+           Orchestrator& orchestrator, Children& parts);
+  ForkJoins(ForkJoins const&) = delete;
+  ForkJoins& operator=(ForkJoins const&) = delete;
 
  private:
   struct Open;
@@ -71,18 +71,18 @@ class Sections {
   /// parts.)
   class HeldStarted {
    public:
-    HeldStarted(Sections& sections, Frame& frame)
-        : m_sections(sections), m_section(sections.start_held(frame)) {}
+    HeldStarted(ForkJoins& sections, Frame& frame)
+        : m_fork_joins(sections), m_fork_join(sections.start_held(frame)) {}
     HeldStarted(HeldStarted const&) = delete;
     HeldStarted& operator=(HeldStarted const&) = delete;
     ~HeldStarted() {
-      if (m_section != nullptr) [[unlikely]]
-        m_sections.collect(*m_section);
+      if (m_fork_join != nullptr) [[unlikely]]
+        m_fork_joins.collect(*m_fork_join);
     }
 
    private:
-    Sections& m_sections;
-    Open* const m_section;
+    ForkJoins& m_fork_joins;
+    Open* const m_fork_join;
   };
   /// Waits for the section in the thread that has called `fork_join`. Throws what the future would
   /// throw.
@@ -108,7 +108,7 @@ class Sections {
   Cancellation& m_cancellation;
   FusionPool& m_fusion;
   Orchestrator& m_orchestrator;
-  Parts& m_parts;
+  Children& m_children;
   Workers& m_workers;
   bool const m_serial;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Passes of a loop whose tasks run on a device.
+// Iterations of a loop whose tasks run on a device.
 #include "Kernels.hpp"
 
 #include <atomic>
@@ -40,14 +40,14 @@ struct Unplugging {
   }
 };
 
-class DevicePasses : public EitherTime {
+class DeviceIterations : public EitherTime {
  protected:
   std::shared_ptr<SimulatedClock> clock = make_clock();
   SimulatedDevice device{{.clock = clock}};
 };
-INSTANTIATE_TEST_SUITE_P(Time, DevicePasses, testing::Bool(), name_of_time);
+INSTANTIATE_TEST_SUITE_P(Time, DeviceIterations, testing::Bool(), name_of_time);
 
-TEST_P(DevicePasses, NobodyWaitsForPassesThatCannotStartYet) {
+TEST_P(DeviceIterations, NobodyWaitsForIterationsThatCannotStartYet) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Gate gate;
@@ -67,7 +67,7 @@ TEST_P(DevicePasses, NobodyWaitsForPassesThatCannotStartYet) {
 }
 
 /// In a graph there is no edge between them, so they would run at once.
-TEST_P(DevicePasses, WithExclusiveTasksAreNoGraphHoweverLongTheyAre) {
+TEST_P(DeviceIterations, WithExclusiveTasksAreNoGraphHoweverLongTheyAre) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   IterateReport const report = graph.iterate("loop", 6, [&](std::uint64_t k) {
@@ -81,7 +81,7 @@ TEST_P(DevicePasses, WithExclusiveTasksAreNoGraphHoweverLongTheyAre) {
   EXPECT_EQ(count(device, Kind::launch_graph), 0U);
 }
 
-TEST_P(DevicePasses, PassesMayBeAskedAfterAtAnyTime) {
+TEST_P(DeviceIterations, IterationsMayBeAskedAfterAtAnyTime) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   std::vector<Future<void>> futures;
@@ -100,7 +100,7 @@ TEST_P(DevicePasses, PassesMayBeAskedAfterAtAnyTime) {
   graph.wait();
 }
 
-TEST_P(DevicePasses, TasksOfTheHostMayBeAmongThem) {
+TEST_P(DeviceIterations, TasksOfTheHostMayBeAmongThem) {
   Block x("x"), y("y");
   TaskGraph graph(with_workers(2));
   IterateReport const report = graph.iterate("loop", 30, [&] {
@@ -122,7 +122,7 @@ TEST_P(DevicePasses, TasksOfTheHostMayBeAmongThem) {
   EXPECT_EQ(count(device, Kind::launch_graph), 0U);
 }
 
-TEST_P(DevicePasses, ADeviceWithoutGraphsLaunchesTaskByTask) {
+TEST_P(DeviceIterations, ADeviceWithoutGraphsLaunchesTaskByTask) {
   SimulatedDevice plain({.clock = clock, .graphs = false});
   TaskGraph graph(with_workers(1));
   Block x("x");
@@ -134,7 +134,7 @@ TEST_P(DevicePasses, ADeviceWithoutGraphsLaunchesTaskByTask) {
   EXPECT_EQ(x[0], 20);
 }
 
-TEST_P(DevicePasses, WhatCannotBeCapturedIsLaunchedTaskByTask) {
+TEST_P(DeviceIterations, WhatCannotBeCapturedIsLaunchedTaskByTask) {
   TaskGraph graph(with_workers(1));
   Block x("x");
   struct Allocating : Kernel {
@@ -152,7 +152,7 @@ TEST_P(DevicePasses, WhatCannotBeCapturedIsLaunchedTaskByTask) {
   EXPECT_EQ(count(device, Kind::launch_graph), 0U);
 }
 
-TEST_P(DevicePasses, EachPassFetchesItsOwnResult) {
+TEST_P(DeviceIterations, EachIterationFetchesItsOwnResult) {
   TaskGraph graph(with_workers(1));
   Block x("x");
   long counted = 0;
@@ -167,7 +167,7 @@ TEST_P(DevicePasses, EachPassFetchesItsOwnResult) {
   for (Future<void> const& future : futures) EXPECT_TRUE(future.is_done());
 }
 
-TEST_P(DevicePasses, AFailureIsThatOfItsTaskAndItsPass) {
+TEST_P(DeviceIterations, AFailureIsThatOfItsTaskAndItsIteration) {
   Block x("x");
   long counted = 0;
   std::vector<long> results(6);
@@ -188,7 +188,7 @@ TEST_P(DevicePasses, AFailureIsThatOfItsTaskAndItsPass) {
               AllOf(HasSubstr("task \"count\""), HasSubstr("no result")));
 }
 
-TEST_P(DevicePasses, AFailureInALaunchedGraphReachesEachFuture) {
+TEST_P(DeviceIterations, AFailureInALaunchedGraphReachesEachFuture) {
   TaskGraph graph(with_workers(1));
   Block x("x"), y("y");
   std::vector<Future<void>> bad, beside;
@@ -205,7 +205,7 @@ TEST_P(DevicePasses, AFailureInALaunchedGraphReachesEachFuture) {
   EXPECT_THROW(graph.wait(), Error);
 }
 
-TEST_P(DevicePasses, ADeviceMayFailWhileAPassIsCaptured) {
+TEST_P(DeviceIterations, ADeviceMayFailWhileAnIterationIsCaptured) {
   for (std::uint64_t at : {0, 1, 2}) {
     Block x("x"), y("y");
     {
@@ -226,7 +226,7 @@ TEST_P(DevicePasses, ADeviceMayFailWhileAPassIsCaptured) {
   }
 }
 
-TEST_P(DevicePasses, ATaskThatWaitsForAPassThatDependsOnItIsTold) {
+TEST_P(DeviceIterations, ATaskThatWaitsForAnIterationThatDependsOnItIsTold) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   Future<void> const submits = task(graph, "submits", {updates(x)}, [&] {
@@ -240,7 +240,7 @@ TEST_P(DevicePasses, ATaskThatWaitsForAPassThatDependsOnItIsTold) {
   EXPECT_THROW(graph.wait(), Error);
 }
 
-TEST_P(DevicePasses, PlansThatAreGraphsMayBeReplayedAmongThem) {
+TEST_P(DeviceIterations, PlansThatAreGraphsMayBeReplayedAmongThem) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   Plan const plan =
@@ -256,7 +256,7 @@ TEST_P(DevicePasses, PlansThatAreGraphsMayBeReplayedAmongThem) {
   EXPECT_EQ(x[0], expected);
 }
 
-TEST_P(DevicePasses, LeaveNothingBehind) {
+TEST_P(DeviceIterations, LeaveNothingBehind) {
   Block x("x");
   {
     TaskGraph graph(with_workers(2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <recorded/Trellis_Pass.hpp>
+#include <recorded/Trellis_Iteration.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 /// Finds the remembered pass of a loop that a new one is like.
 namespace trellis::Impl {
 
-void PassMemory::begin() {
+void IterationMemory::begin() {
   m_position = 0;
   m_leader = none;
   for (std::size_t k = 0; k < most; ++k)
@@ -16,7 +16,7 @@ void PassMemory::begin() {
       m_leader = k;
 }
 
-bool PassMemory::next(TaskSpec const& spec) {
+bool IterationMemory::next(TaskSpec const& spec) {
   if (m_leader == none) return false;
   if (m_known[m_leader].plan->is_same(m_position, spec)) {
     ++m_position;
@@ -33,7 +33,7 @@ bool PassMemory::next(TaskSpec const& spec) {
   return false;
 }
 
-std::shared_ptr<RecordedGraph> PassMemory::end() {
+std::shared_ptr<RecordedGraph> IterationMemory::end() {
   for (std::size_t k = 0; k < most; ++k)
     if (m_leader != none && (k == m_leader || m_known[m_leader].common[k] == m_position) &&
         m_known[k].plan != nullptr && m_known[k].plan->size() == m_position) {
@@ -43,14 +43,14 @@ std::shared_ptr<RecordedGraph> PassMemory::end() {
   return nullptr;
 }
 
-std::shared_ptr<RecordedGraph> const& PassMemory::leader() const {
+std::shared_ptr<RecordedGraph> const& IterationMemory::leader() const {
   static std::shared_ptr<RecordedGraph> const nobody;
   return m_leader != none ? m_known[m_leader].plan : nobody;
 }
 
 /// The new plan has all tasks up to the position in common with the leader. So it shares with each
 /// other plan what that plan shares with the leader, and no more, as the comparison has shown.
-void PassMemory::add(std::shared_ptr<RecordedGraph> plan) {
+void IterationMemory::add(std::shared_ptr<RecordedGraph> plan) {
   std::array<std::size_t, most> common{};
   for (std::size_t k = 0; k < most && m_leader != none; ++k)
     common[k] = k == m_leader ? m_position : std::min(m_position, m_known[m_leader].common[k]);

@@ -14,12 +14,12 @@ namespace trellis::Impl {
 ///
 /// A section of a serial graph has no gate, as its caller has the turn, or is in no task of that
 /// graph and may wait. A section that a pass has collected has none either.
-class SectionGate {
+class ForkJoinGate {
  public:
-  SectionGate(Kernel& kernel, TaskHandle const& section, bool is_closed)
-      : m_kernel(kernel), m_section(section), m_is_closed(is_closed) {}
-  SectionGate(SectionGate const&) = delete;
-  SectionGate& operator=(SectionGate const&) = delete;
+  ForkJoinGate(Kernel& kernel, TaskHandle const& section, bool is_closed)
+      : m_kernel(kernel), m_fork_join(section), m_is_closed(is_closed) {}
+  ForkJoinGate(ForkJoinGate const&) = delete;
+  ForkJoinGate& operator=(ForkJoinGate const&) = delete;
   /// Lets other threads run the section when its predecessors are done.
   void open(WorkerSlot& slot);
   /// Opens the gate if no other edge is left. True: the calling thread has the task, which is
@@ -29,7 +29,7 @@ class SectionGate {
 
  private:
   Kernel& m_kernel;
-  TaskHandle const& m_section;
+  TaskHandle const& m_fork_join;
   bool m_is_closed;
 };
 

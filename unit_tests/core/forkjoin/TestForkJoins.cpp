@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Sections: who runs their parts, when, and what the advice hears.
+// ForkJoins: who runs their parts, when, and what the advice hears.
 #include "ShakeOrchestration.hpp"
-#include "SectionTest.hpp"
+#include "ForkJoinTest.hpp"
 
 #include <Trellis_Observation.hpp>
 #include <Trellis_Scheduling.hpp>
@@ -19,8 +19,8 @@ using testing::IsEmpty;
 // --- whom a body or a part waits for -------------------------------------------------------------
 
 /// A part that has been started is not held up by the body that collects further ones.
-TEST(Sections, PartsThatRunMayWaitForEachOther) {
-  TaskGraph graph(with(std::make_shared<Noting>(SectionPolicy::parallel), 3));
+TEST(ForkJoins, ChildrenThatRunMayWaitForEachOther) {
+  TaskGraph graph(with(std::make_shared<Noting>(ForkJoinPolicy::parallel), 3));
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
     std::atomic<bool> has_started{false};
     auto const slow = host_task("slow", ResourcePolicy(section),
@@ -36,7 +36,7 @@ TEST(Sections, PartsThatRunMayWaitForEachOther) {
   });
 }
 
-TEST(Sections, ThatCannotBeWaitedForDoNotRunLater) {
+TEST(ForkJoins, ThatCannotBeWaitedForDoNotRunLater) {
   TaskGraph graph(with(make_native(), 2));
   Kokkos::View<int, Kokkos::HostSpace> x("x");
   std::atomic<int> bodies{0};
@@ -95,7 +95,7 @@ class SlowToReturn final : public ForwardingPolicy {
 /// The caller of a section and its body wait for each other. It is the body that is told, as it
 /// does not begin before its caller waits: an error that `fork_join` throws would leave a body
 /// behind that refers to what its caller had.
-TEST(Sections, WhoseBodiesWaitForTheirCallersAreToldThere) {
+TEST(ForkJoins, WhoseBodiesWaitForTheirCallersAreToldThere) {
   Watchdog const watchdog(std::chrono::seconds(120), "a body that waits for its caller");
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     std::atomic<bool> is_known{false};
@@ -136,7 +136,7 @@ TEST(Sections, WhoseBodiesWaitForTheirCallersAreToldThere) {
 
 /// A section that has to wait for a task does not queue behind all that has been ready before, nor
 /// behind the rest of the chain that the task belongs to.
-TEST(Sections, ThatHaveHadToWaitGoBeforeOtherTasks) {
+TEST(ForkJoins, ThatHaveHadToWaitGoBeforeOtherTasks) {
   Watchdog const watchdog(std::chrono::seconds(60), "a section behind a producer");
   for (int const how : {0, 1, 2, 3})
     for (auto const& policy : {make_fifo_policy(), make_work_stealing_policy()}) {
@@ -189,10 +189,10 @@ class FindsNothing final : public ForwardingPolicy {
   FindsNothing() : ForwardingPolicy(make_fifo_policy()) {}
   ReadyTask pop_wanted(int, Impl::FunctionRef<bool(ReadyTask)>) override { return {}; }
 };
-TEST(Sections, UnderAPolicyThatFindsNoAwaitedTask) {
+TEST(ForkJoins, UnderAPolicyThatFindsNoAwaitedTask) {
   Watchdog const watchdog(std::chrono::seconds(60), "a policy without pop_wanted");
   for (int workers : {1, 2})
-    for (SectionPolicy const how : {SectionPolicy::serial, SectionPolicy::parallel}) {
+    for (ForkJoinPolicy const how : {ForkJoinPolicy::serial, ForkJoinPolicy::parallel}) {
       TaskGraphOptions options = with(std::make_shared<Noting>(how, how), workers);
       options.policy = std::make_shared<FindsNothing>();
       TaskGraph graph(options);
@@ -213,7 +213,7 @@ TEST(Sections, UnderAPolicyThatFindsNoAwaitedTask) {
 }
 
 /// But other tasks have their turn, too, where sections never end.
-TEST(Sections, ThatAreForkedAgainAndAgainLetOthersRun) {
+TEST(ForkJoins, ThatAreForkedAgainAndAgainLetOthersRun) {
   Watchdog const watchdog(std::chrono::seconds(60), "a task beside sections without end");
   for (auto const& policy : {make_fifo_policy(), make_work_stealing_policy()}) {
     TaskGraphOptions options = with(make_native(), 1);
@@ -238,8 +238,8 @@ TEST(Sections, ThatAreForkedAgainAndAgainLetOthersRun) {
   }
 }
 
-TEST(Sections, CountThoseOfOtherGraphs) {
-  auto const inner_advice = std::make_shared<Noting>(SectionPolicy::parallel);
+TEST(ForkJoins, CountThoseOfOtherGraphs) {
+  auto const inner_advice = std::make_shared<Noting>(ForkJoinPolicy::parallel);
   TaskGraph outer(with(make_native(), 2));
   TaskGraph inner(with(inner_advice, 2));
   fork_join("outer", ResourcePolicy(outer), [&](TaskScope& section) {
@@ -251,8 +251,8 @@ TEST(Sections, CountThoseOfOtherGraphs) {
 
 // --- who runs them, and when ---------------------------------------------------------------------
 
-TEST(Sections, SeriallyRunOnTheCallingThreadInOrder) {
-  TaskGraph graph(with(std::make_shared<Noting>(SectionPolicy::serial), 3));
+TEST(ForkJoins, SeriallyRunOnTheCallingThreadInOrder) {
+  TaskGraph graph(with(std::make_shared<Noting>(ForkJoinPolicy::serial), 3));
   std::vector<int> order;
   std::vector<std::thread::id> threads;
   std::thread::id body;
@@ -270,7 +270,7 @@ TEST(Sections, SeriallyRunOnTheCallingThreadInOrder) {
 }
 
 /// Flaw of the source: the waiting thread picks up free tasks instead of the section's own.
-TEST(Sections, TheWaitingThreadRunsItsOwnPartsAndNoFreeTasks) {
+TEST(ForkJoins, TheWaitingThreadRunsItsOwnChildrenAndNoFreeTasks) {
   Watchdog const watchdog(std::chrono::seconds(60), "own parts first");
   for (int round = 0; round < 30; ++round) {
     TaskGraph graph(with(make_native(), 1));
@@ -293,7 +293,7 @@ TEST(Sections, TheWaitingThreadRunsItsOwnPartsAndNoFreeTasks) {
 }
 
 /// Flaw of the source: it polls, and starves the producers that it waits for.
-TEST(Sections, TheWaitingThreadLetsProducersRun) {
+TEST(ForkJoins, TheWaitingThreadLetsProducersRun) {
   Watchdog const watchdog(std::chrono::seconds(60), "producers are starved");
   for (int round = 0; round < 30; ++round) {
     TaskGraph graph(with(make_bsp(), 1));
@@ -313,7 +313,7 @@ TEST(Sections, TheWaitingThreadLetsProducersRun) {
   }
 }
 
-TEST(Sections, HoldEnclavesBackUntilTheyAreOver) {
+TEST(ForkJoins, HoldEnclavesBackUntilTheyAreOver) {
   auto const observed = std::make_shared<Observed>(make_bsp());
   TaskGraph graph(with(observed, 2));
   int kept = 0;  // rounds
@@ -337,9 +337,9 @@ TEST(Sections, HoldEnclavesBackUntilTheyAreOver) {
   EXPECT_GE(kept, 12);
 }
 
-TEST(Sections, EndWithTheAdviceThatTheyBeganWith) {
-  auto const first = std::make_shared<Noting>(SectionPolicy::parallel);
-  auto const second = std::make_shared<Noting>(SectionPolicy::parallel);
+TEST(ForkJoins, EndWithTheAdviceThatTheyBeganWith) {
+  auto const first = std::make_shared<Noting>(ForkJoinPolicy::parallel);
+  auto const second = std::make_shared<Noting>(ForkJoinPolicy::parallel);
   TaskGraph graph(with(first, 2));
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
     graph.orchestrate(second);
@@ -349,8 +349,8 @@ TEST(Sections, EndWithTheAdviceThatTheyBeganWith) {
   EXPECT_THAT(second->heard(), IsEmpty());
 }
 
-TEST(Sections, InSerialGraphsCallTheHooks) {
-  auto const advice = std::make_shared<Noting>(SectionPolicy::parallel);
+TEST(ForkJoins, InSerialGraphsCallTheHooks) {
+  auto const advice = std::make_shared<Noting>(ForkJoinPolicy::parallel);
   TaskGraphOptions options = with(advice);
   options.serial = true;
   TaskGraph graph(options);
@@ -363,7 +363,7 @@ TEST(Sections, InSerialGraphsCallTheHooks) {
   EXPECT_THAT(advice->heard(), ElementsAre("starts 0", "section 0 of 5", "hold back", "ends 0"));
 }
 
-TEST(Sections, OfSeveralThreadsAndGraphs) {
+TEST(ForkJoins, OfSeveralThreadsAndGraphs) {
   Watchdog const watchdog(std::chrono::seconds(100), "sections of several threads");
   for (int workers = 1; workers <= 2; ++workers) {
     auto const shake = std::make_shared<ShakeOrchestration>(5);
@@ -391,7 +391,7 @@ TEST(Sections, OfSeveralThreadsAndGraphs) {
   }
 }
 
-TEST(Sections, AtTheCap) {
+TEST(ForkJoins, AtTheCap) {
   TaskGraphOptions options = with(make_fuse_immediately(4), 1);
   options.in_flight = 1;
   TaskGraph graph(options);
@@ -406,7 +406,7 @@ TEST(Sections, AtTheCap) {
   EXPECT_EQ(count, 120);
 }
 
-TEST(Sections, MayBeCancelled) {
+TEST(ForkJoins, MayBeCancelled) {
   TaskGraph graph(with(make_native(), 2));
   std::atomic<int> parts{0};
   Future<void> outer;
@@ -425,7 +425,7 @@ TEST(Sections, MayBeCancelled) {
 
 /// What its caller cannot be complete before: a part that comes after it, or after what comes after
 /// it, and a wait for it.
-TEST(Sections, TellCirclesThroughTheirCallers) {
+TEST(ForkJoins, TellCirclesThroughTheirCallers) {
   Watchdog const watchdog(std::chrono::seconds(60), "circles");
   Kokkos::View<int*, Kokkos::HostSpace> x("x", 1);
   using Body = std::function<void(TaskGraph&, TaskScope&, Future<void> const&)>;
@@ -443,7 +443,7 @@ TEST(Sections, TellCirclesThroughTheirCallers) {
       },
       [](TaskGraph&, TaskScope&, Future<void> const& caller) { caller.get(); }};
   for (int const workers : {1, 2, 3})
-    for (bool const is_part : {true, false})
+    for (bool const is_child : {true, false})
       for (Body const& body : bodies) {
         TaskGraph graph(with(make_native(), workers));
         Future<void> outer;
@@ -453,7 +453,7 @@ TEST(Sections, TellCirclesThroughTheirCallers) {
           auto const run = [&](auto const& policy) {
             fork_join("section", policy, [&](TaskScope& section) { body(graph, section, outer); });
           };
-          if (is_part)
+          if (is_child)
             run(ResourcePolicy(self));
           else
             run(ResourcePolicy(graph));
@@ -487,7 +487,7 @@ TEST(Strategies, LearningTriesEachAndGoesOnWithTheFastOnes) {
   // How much it holds back tells which one it follows: all but native do.
   int native = 0, turns = 0;
   for (int section = 0; section < 16 * 200; ++section) {
-    learning->section_starts(0);
+    learning->fork_join_starts(0);
     bool const is_native = learning->hold_back(TaskKind(nullptr, nullptr, 0)) == 0 &&
                            learning->fuse(TaskKind()).when == FuseInstruction::When::when_idle;
     if (section < 16) EXPECT_TRUE(is_native) << section;
@@ -498,7 +498,7 @@ TEST(Strategies, LearningTriesEachAndGoesOnWithTheFastOnes) {
     }
     // Everything but native takes long.
     if (!is_native && section % 16 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    learning->section_ends(0);
+    learning->fork_join_ends(0);
   }
   EXPECT_GT(native, turns / 3);
 }
@@ -541,7 +541,7 @@ void grow(std::mt19937_64& random, TaskGraph& graph, TaskScope& section,
   }
 }
 
-std::vector<std::uint64_t> run_sections(std::uint64_t seed, bool serial, int workers) {
+std::vector<std::uint64_t> run_fork_joins(std::uint64_t seed, bool serial, int workers) {
   TaskGraphOptions options;
   options.serial = serial;
   options.workers = workers;
@@ -559,13 +559,13 @@ std::vector<std::uint64_t> run_sections(std::uint64_t seed, bool serial, int wor
   return {x.data(), x.data() + x.extent(0)};
 }
 
-TEST(Sections, LeaveWhatASerialRunLeaves) {
+TEST(ForkJoins, LeaveWhatASerialRunLeaves) {
   int seeds = 40;
   if (char const* const text = std::getenv("TRELLIS_TEST_SEEDS")) seeds = std::atoi(text);
   for (int seed = 1; seed <= seeds; ++seed) {
     Watchdog const watchdog(std::chrono::seconds(60), "seed " + std::to_string(seed));
     auto const number = static_cast<std::uint64_t>(seed);
-    EXPECT_EQ(run_sections(number, false, 1 + seed % 3), run_sections(number, true, 1))
+    EXPECT_EQ(run_fork_joins(number, false, 1 + seed % 3), run_fork_joins(number, true, 1))
         << "seed " << seed;
   }
 }
@@ -574,33 +574,33 @@ TEST(Sections, LeaveWhatASerialRunLeaves) {
 
 /// Parts of sections that are in flight: from a fork to its join, whatever runs them. Those of a
 /// part that is no section are not among them.
-TEST(SectionCounters, CountThePartsInFlight) {
-  for (SectionPolicy const policy : {SectionPolicy::parallel, SectionPolicy::serial}) {
+TEST(ForkJoinCounters, CountTheChildrenInFlight) {
+  for (ForkJoinPolicy const policy : {ForkJoinPolicy::parallel, ForkJoinPolicy::serial}) {
     TaskGraphOptions options = with(std::make_shared<Noting>(policy), 2);
     options.statistics = "";  // counters, and no file
     TaskGraph graph(options);
     auto const now = [&] { return graph.statistics(); };
-    EXPECT_EQ(now().section_parts, 0);
+    EXPECT_EQ(now().fork_join_children, 0);
     std::atomic<std::int64_t> inner{0}, beside{0};
     fork_join("outer", ResourcePolicy(graph), [&](TaskScope& section) {
-      EXPECT_EQ(now().section_parts, 0);
+      EXPECT_EQ(now().fork_join_children, 0);
       for (int k = 0; k < 3; ++k) host_task("part", ResourcePolicy(section), [] {});
-      EXPECT_EQ(now().section_parts, 3);  // they are held
+      EXPECT_EQ(now().fork_join_children, 3);  // they are held
       section.wait();
-      EXPECT_EQ(now().section_parts, 0);
+      EXPECT_EQ(now().fork_join_children, 0);
       host_task("nested", ResourcePolicy(section), [&](TaskScope& self) {
         host_task("no part of a section", ResourcePolicy(self), [] {});
-        beside = now().section_parts;
+        beside = now().fork_join_children;
         fork_join("inner", ResourcePolicy(self), [&](TaskScope& in) {
           for (int k = 0; k < 4; ++k) host_task("part", ResourcePolicy(in), [] {});
-          inner = now().section_parts;
+          inner = now().fork_join_children;
         });
       });
     });
     graph.wait();
     EXPECT_EQ(beside, 1);
     EXPECT_EQ(inner, 1 + 4);
-    EXPECT_EQ(now().section_parts, 0);
+    EXPECT_EQ(now().fork_join_children, 0);
     EXPECT_EQ(now().sections, 0);
   }
 }

@@ -23,7 +23,7 @@ class PlanGraphs;
 /// All plans that agree with the pass so far agree with each other so far. So a task is compared
 /// with only one of them, the leader. If it differs there, it is compared with the plans that part
 /// from the leader at this position.
-class PassMemory {
+class IterationMemory {
  public:
   static constexpr std::size_t most = 8;
 
@@ -58,7 +58,7 @@ class PassMemory {
 /// body all of them are submitted as parts of one task, the whole. Their edges are those of the
 /// plan.
 ///
-/// ON DEMAND. When a thread uses the handle of a collected task (`Passes::resolve`), or waits for
+/// ON DEMAND. When a thread uses the handle of a collected task (`Iterations::resolve`), or waits for
 /// all tasks, the pass is submitted at once. The collected tasks become ordinary tasks, in order,
 /// and the body submits ordinary tasks from there on. So no thread ever waits for the body.
 ///
@@ -66,7 +66,7 @@ class PassMemory {
 /// and the task's place in it.
 ///
 /// The graph's lock guards all but the comparison with plans.
-class Pass {
+class Iteration {
  public:
   static constexpr unsigned place_bits = 24;
   static constexpr std::size_t most_tasks = std::size_t{1} << place_bits;
@@ -105,7 +105,7 @@ class Pass {
 };
 
 /// The body of a whole.
-struct WholePass {
+struct WholeIteration {
   std::shared_ptr<RecordedGraph> plan;  ///< what the parts' accesses refer to
   PlanGraphs* graphs;
   std::vector<Task*> parts;  ///< when they are launched as a graph

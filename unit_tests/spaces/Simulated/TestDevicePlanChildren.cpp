@@ -23,10 +23,10 @@ struct WithoutResult {
   }
 };
 
-class DevicePlanParts : public EitherTime {
+class DevicePlanChildren : public EitherTime {
  protected:
   /// A part of the task whose body calls this, on the device.
-  Future<void> part_on_device(std::string const& name, std::vector<Touch> const& touches,
+  Future<void> child_on_device(std::string const& name, std::vector<Touch> const& touches,
                               std::function<void()> work) {
     return part(Label(std::string(name), std::source_location::current()), touches,
                 Kernel{std::move(work), name}, {.space = &device});
@@ -34,9 +34,9 @@ class DevicePlanParts : public EitherTime {
   std::shared_ptr<SimulatedClock> clock = make_clock();
   SimulatedDevice device{{.clock = clock}};
 };
-INSTANTIATE_TEST_SUITE_P(Time, DevicePlanParts, testing::Bool(), name_of_time);
+INSTANTIATE_TEST_SUITE_P(Time, DevicePlanChildren, testing::Bool(), name_of_time);
 
-TEST_P(DevicePlanParts, AHostTaskBetweenPiecesMaySplitIntoPartsOnTheDevice) {
+TEST_P(DevicePlanChildren, AHostTaskBetweenPiecesMaySplitIntoChildrenOnTheDevice) {
   constexpr int rounds = 20;
   for (int workers : {1, 2, 3}) {
     device.clear_log();
@@ -47,11 +47,11 @@ TEST_P(DevicePlanParts, AHostTaskBetweenPiecesMaySplitIntoPartsOnTheDevice) {
       kernel(graph, device, "a", {updates(x)}, [&] { x[0] = (3 * x[0] + 1) % 1009; });
       kernel(graph, device, "b", {updates(x)}, [&] { x[1] = (x[1] + x[0]) % 1009; });
       task(graph, "splits", {updates(x), updates(y)}, [&] {
-        part_on_device("left", {updates(x(0, 1))}, [&] { x[0] = (5 * x[0] + 2) % 1009; });
-        part_on_device("right", {updates(x(1, 1))}, [&] { x[1] = (7 * x[1] + 3) % 1009; });
+        child_on_device("left", {updates(x(0, 1))}, [&] { x[0] = (5 * x[0] + 2) % 1009; });
+        child_on_device("right", {updates(x(1, 1))}, [&] { x[1] = (7 * x[1] + 3) % 1009; });
         part("both", {reads(x), updates(y)}, [&] { y[0] = (y[0] + x[0] * x[1]) % 1009; });
-        if (++runs % 2 == 0) wait_for_parts();
-        part_on_device("last", {updates(x), reads(y)}, [&] { x[0] = (x[0] + y[0]) % 1009; });
+        if (++runs % 2 == 0) wait_for_children();
+        child_on_device("last", {updates(x), reads(y)}, [&] { x[0] = (x[0] + y[0]) % 1009; });
       });
       kernel(graph, device, "c", {updates(x), reads(y)}, [&] { x[1] = (x[1] * y[0] + 1) % 1009; });
       kernel(graph, device, "d", {updates(x)}, [&] { x[0] = (x[0] + x[1]) % 1009; });
@@ -84,7 +84,7 @@ TEST_P(DevicePlanParts, AHostTaskBetweenPiecesMaySplitIntoPartsOnTheDevice) {
   EXPECT_EQ(device.live_graphs() + device.live_streams() + device.live_events(), 0);
 }
 
-TEST_P(DevicePlanParts, APartWithoutResultCancelsThePieceBehindAndThePlanRunsAgain) {
+TEST_P(DevicePlanChildren, AChildWithoutResultCancelsThePieceBehindAndThePlanRunsAgain) {
   bool fails = true;
   int beside = 0;
   Block x("x"), y("y");
@@ -94,9 +94,9 @@ TEST_P(DevicePlanParts, APartWithoutResultCancelsThePieceBehindAndThePlanRunsAga
     kernel(graph, device, "a", {updates(x)}, [&] { ++x[0]; });
     kernel(graph, device, "b", {updates(x)}, [&] { ++x[0]; });
     splits = task(graph, "splits", {updates(x)}, [&] {
-      part_on_device("good part", {updates(x)}, [&] { x[0] += 10; });
+      child_on_device("good part", {updates(x)}, [&] { x[0] += 10; });
       part("bad part", {updates(x)}, WithoutResult{&fails}, {.space = &device});
-      part_on_device("part behind", {updates(x)}, [&] { x[0] += 100; });
+      child_on_device("part behind", {updates(x)}, [&] { x[0] += 100; });
     });
     behind = kernel(graph, device, "behind", {updates(x)}, [&] { x[0] += 1000; });
     kernel(graph, device, "behind too", {updates(x)}, [&] { x[0] += 1000; });
@@ -119,7 +119,7 @@ TEST_P(DevicePlanParts, APartWithoutResultCancelsThePieceBehindAndThePlanRunsAga
   EXPECT_EQ(beside, 5);
 }
 
-TEST_P(DevicePlanParts, ATaskOnTheDeviceCannotHaveAny) {
+TEST_P(DevicePlanChildren, ATaskOnTheDeviceCannotHaveAny) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   auto const split = [&] {

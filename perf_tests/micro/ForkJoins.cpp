@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Sections of empty parts: what forking and joining them costs, beside OpenMP's tasks and oneTBB's
+// ForkJoins of empty parts: what forking and joining them costs, beside OpenMP's tasks and oneTBB's
 // task groups where there are any. The counters are per part.
 #if __has_include(<patterns/Trellis_ForkJoin.hpp>)
 
@@ -21,7 +21,7 @@ using namespace trellis;
 
 /// `section(n)` forks and joins n parts.
 template <class Section>
-void measure_sections(benchmark::State& state, Section const& section) {
+void measure_fork_joins(benchmark::State& state, Section const& section) {
   constexpr int rounds = 100;
   std::int64_t const parts = state.range(0);
   section(parts);
@@ -30,32 +30,32 @@ void measure_sections(benchmark::State& state, Section const& section) {
   using benchmark::Counter;
   state.counters["time_per_part"] = Counter(static_cast<double>(parts * rounds),
                                             Counter::kIsIterationInvariantRate | Counter::kInvert);
-  state.counters["time_per_section"] =
+  state.counters["time_per_fork_join"] =
       Counter(rounds, Counter::kIsIterationInvariantRate | Counter::kInvert);
 }
 
-template <SectionPolicy policy>
+template <ForkJoinPolicy policy>
 struct Fixed final : Orchestration {
   [[nodiscard]] std::string name() const override { return "fixed"; }
-  [[nodiscard]] SectionPolicy section(int, std::size_t, TaskKind) override { return policy; }
+  [[nodiscard]] ForkJoinPolicy section(int, std::size_t, TaskKind) override { return policy; }
 };
 
-template <SectionPolicy policy>
+template <ForkJoinPolicy policy>
 void sections(benchmark::State& state) {
   TaskGraphOptions options = with_workers(state.range(1));
   options.orchestration = std::make_shared<Fixed<policy>>();
   TaskGraph graph(options);
-  measure_sections(state, [&](std::int64_t parts) {
+  measure_fork_joins(state, [&](std::int64_t parts) {
     fork_join("section", ResourcePolicy(graph), [parts](TaskScope& section) {
       for (std::int64_t k = 0; k < parts; ++k) host_task("part", ResourcePolicy(section), [] {});
     });
   });
 }
 void fork_join_parallel(benchmark::State& state) {
-  sections<SectionPolicy::parallel>(state);
+  sections<ForkJoinPolicy::parallel>(state);
 }
 void fork_join_serial(benchmark::State& state) {
-  sections<SectionPolicy::serial>(state);
+  sections<ForkJoinPolicy::serial>(state);
 }
 
 void with_parts(benchmark::internal::Benchmark* family) {
@@ -70,7 +70,7 @@ BENCHMARK(fork_join_serial)->Apply(with_parts);
 #ifdef MICRO_HAS_TBB
 void fork_join_onetbb(benchmark::State& state) {
   tbb::task_arena arena(static_cast<int>(state.range(1)));
-  measure_sections(state, [&](std::int64_t parts) {
+  measure_fork_joins(state, [&](std::int64_t parts) {
     arena.execute([&] {
       tbb::task_group group;
       for (std::int64_t k = 0; k < parts; ++k) group.run([] {});
@@ -84,7 +84,7 @@ BENCHMARK(fork_join_onetbb)->Apply(with_parts);
 #ifdef _OPENMP
 void fork_join_openmp(benchmark::State& state) {
   int const threads = static_cast<int>(state.range(1));
-  measure_sections(state, [&](std::int64_t parts) {
+  measure_fork_joins(state, [&](std::int64_t parts) {
 #pragma omp parallel num_threads(threads)
 #pragma omp single
 #pragma omp taskgroup

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <task/Trellis_AccessRequest.hpp>
-#include <children/Trellis_Parts.hpp>
+#include <children/Trellis_Children.hpp>
 #include <kernel/Trellis_Waiters.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <recorded/Trellis_PlanState.hpp>
@@ -24,7 +24,7 @@ std::string name_of(Label const& label) {
 // --- a running task ------------------------------------------------------------------------------
 
 /// Returns a scope for parts, from those that all slots share. The caller holds the graph's lock.
-ScopePtr Parts::take_scope() {
+ScopePtr Children::take_scope() {
   if (m_spare_scopes.empty()) return ScopePtr(new Scope(m_slab, m_failures, m_recorder != nullptr));
   ScopePtr scope = std::move(m_spare_scopes.back());
   m_spare_scopes.pop_back();
@@ -32,7 +32,7 @@ ScopePtr Parts::take_scope() {
 }
 
 /// The caller holds the lock of the owner's parts.
-Scope& Parts::make_scope(Task& owner, WorkerSlot* slot) {
+Scope& Children::make_scope(Task& owner, WorkerSlot* slot) {
   if (owner.runs_on_device())
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + name_of(owner.label) + " runs on a device and cannot have parts");
@@ -53,12 +53,12 @@ Scope& Parts::make_scope(Task& owner, WorkerSlot* slot) {
 /// Called when the task and its parts are over. The scope is kept for another task, unless it has
 /// grown large. The user's objects in it are destroyed without the lock. (A search for circles of
 /// waits may look at the scope until it is taken from the task.)
-void Parts::close_scope(Task& owner, WorkerSlot& slot) {
+void Children::close_scope(Task& owner, WorkerSlot& slot) {
   constexpr std::size_t most_of_slot = 32;
   constexpr std::size_t most = 1024;
   ScopePtr scope;
   {
-    PartsHold const lock(owner, m_submission, PartsHold::nested);
+    ChildrenHold const lock(owner, m_submission, ChildrenHold::nested);
     scope = std::move(owner.inner);
     owner.is_split.store(false, std::memory_order_relaxed);
   }
@@ -74,7 +74,7 @@ void Parts::close_scope(Task& owner, WorkerSlot& slot) {
 
 /// Removes parts that are done, and reserves room. Failed parts stay, as they still cancel a
 /// synchronizing part.
-void Parts::make_room_for_part(Scope& scope) const {
+void Children::make_room_for_child(Scope& scope) const {
   std::erase_if(scope.parts, [&](LiveAccess const& other) {
     return other.task->live_id.load(std::memory_order_acquire) != other.id &&
            m_failures.poisons(other.id) == nullptr;
@@ -84,7 +84,7 @@ void Parts::make_room_for_part(Scope& scope) const {
 
 /// Throws if a part asks for more than its owner has declared and not given up, or made itself. The
 /// caller holds the lock of the owner's parts; `error_of` composes the message without it.
-void Parts::check_within(Scope& scope, AccessRequest const& request, std::uint64_t hash) {
+void Children::check_within(Scope& scope, AccessRequest const& request, std::uint64_t hash) {
   Task const& owner = *scope.owner;
   AccessKind const kind = request.kind();
   auto const access_at = [&](std::size_t k) -> TaskAccess const& {
@@ -119,7 +119,7 @@ void Parts::check_within(Scope& scope, AccessRequest const& request, std::uint64
                                   "to be given to local())"};
 }
 
-Error Parts::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
+Error Children::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
   AccessRequest const& request = *wrong.request;
   ResourceInfo const info = info_of(request);
   std::string asked = name_of(request, info);
@@ -135,13 +135,13 @@ Error Parts::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
 
 /// Checks the explicit dependencies of a part, which lead out of its scope, so they could close a
 /// circle. Requires the mutex of the waiters.
-bool Parts::check_explicit(TaskSpec const& spec) {
+bool Children::check_explicit(TaskSpec const& spec) {
   Task& owner = *spec.parent.task;
   // A live part of the same task is not behind that task. (A handle may be stale. Then its task is
   // done, and either answer is right.)
   Scope const* parts = nullptr;
   {
-    PartsHold const lock(owner, m_submission, PartsHold::nested);
+    ChildrenHold const lock(owner, m_submission, ChildrenHold::nested);
     parts = owner.inner.get();
   }
   bool any_outside = false;
@@ -158,10 +158,10 @@ bool Parts::check_explicit(TaskSpec const& spec) {
   return any_outside;
 }
 
-void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
-  PartsHold const lock(*self.task, m_submission);
+void Children::add_local(TaskHandle const& self, AccessRequest const& what) {
+  ChildrenHold const lock(*self.task, m_submission);
   Scope& scope = open_scope(Kernel::require_live(self, "makes something its own"),
-                            slot_for_parts(Frame::of(m_kernel)));
+                            slot_for_children(Frame::of(m_kernel)));
   if (!what.area.empty()) scope.local.push_back(what.area);
 }
 
@@ -175,11 +175,11 @@ void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
 /// that submits it.
 ///
 /// A body that runs again and again lets other tasks pass, see Engine::pop.
-TaskHandle Parts::submit_continuation(TaskHandle const& self, TaskSpec&& spec) {
+TaskHandle Children::submit_continuation(TaskHandle const& self, TaskSpec&& spec) {
   Vector<TaskHandle> before(spec.after.begin(), spec.after.end());
   TaskId const running = Frame::of(m_kernel)->task.id;
   {
-    PartsHold const lock(*self.task, m_submission);
+    ChildrenHold const lock(*self.task, m_submission);
     Task& owner = Kernel::require_live(self, "is to go on");
     spec.main_thread = owner.marks.main_thread;
     spec.priority = owner.priority;
@@ -193,18 +193,18 @@ TaskHandle Parts::submit_continuation(TaskHandle const& self, TaskSpec&& spec) {
   return m_kernel.submit(std::move(spec), nullptr);
 }
 
-TaskId Parts::hold_parts(TaskHandle const& self) {
-  PartsHold const lock(*self.task, m_submission);
+TaskId Children::hold_children(TaskHandle const& self) {
+  ChildrenHold const lock(*self.task, m_submission);
   Scope& scope =
-      open_scope(Kernel::require_live(self, "forks parts"), slot_for_parts(Frame::of(m_kernel)));
-  scope.waits_for_owner = true;
+      open_scope(Kernel::require_live(self, "forks parts"), slot_for_children(Frame::of(m_kernel)));
+  scope.waits_for_parent = true;
   scope.held_from = scope.newest + 1;
   return scope.newest;
 }
 
-Vector<LiveAccess> Parts::take_held(Task& owner, TaskId behind) {
-  PartsHold const lock(owner, m_submission, PartsHold::nested);
-  owner.inner->waits_for_owner = false;
+Vector<LiveAccess> Children::take_held(Task& owner, TaskId behind) {
+  ChildrenHold const lock(owner, m_submission, ChildrenHold::nested);
+  owner.inner->waits_for_parent = false;
   Vector<LiveAccess> held;
   for (LiveAccess const part : owner.inner->parts)
     if (part.id > behind) held.push_back(part);
@@ -212,19 +212,19 @@ Vector<LiveAccess> Parts::take_held(Task& owner, TaskId behind) {
 }
 
 /// Called when the body has ended. Returns the task to run next, if any.
-Task* Parts::body_over(Task& owner, WorkerSlot& slot, TaskState state) {
+Task* Children::body_over(Task& owner, WorkerSlot& slot, TaskState state) {
   Scope& scope = *owner.inner;
-  scope.owner_state = state;
-  scope.owner_row = slot.number;
+  scope.parent_state = state;
+  scope.parent_row = slot.number;
   if (m_recorder && state != TaskState::cancelled) m_recorder->returned(owner);
-  return scope.open.body_over() ? whole_over(owner, slot) : nullptr;
+  return scope.open.body_over() ? parent_over(owner, slot) : nullptr;
 }
 
-Task* Parts::whole_over(Task& owner, WorkerSlot& slot) {
+Task* Children::parent_over(Task& owner, WorkerSlot& slot) {
   Scope const& scope = *owner.inner;
-  TaskState const of_body = scope.owner_state;
-  TaskState const state = of_body == TaskState::done ? state_of_whole(owner) : of_body;
-  return m_kernel.complete(owner, slot, state, scope.owner_row);
+  TaskState const of_body = scope.parent_state;
+  TaskState const state = of_body == TaskState::done ? state_of_parent(owner) : of_body;
+  return m_kernel.complete(owner, slot, state, scope.parent_row);
 }
 
 // --- a pending task ------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 /// start, so its body belongs to this thread. Each part has one edge more than its predecessors
 /// among the parts give it. The thread that starts the owner (or cancels it) takes that edge off.
 /// It happens after this function by the owner's own count.
-bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
+bool Children::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
   if (m_submission.is_held_here()) Submitting::refuse();
   TaskHandle const handle = m_kernel.resolve(asked);
   Task& task = *handle.task;
@@ -278,9 +278,9 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
   if (task.runs_on_device()) refuse(" runs on a device and cannot be refined");
   TaskOps const* old_ops = nullptr;
   {
-    PartsHold const lock(task, m_submission);
+    ChildrenHold const lock(task, m_submission);
     if (task.inner == nullptr) {
-      open_scope(task, slot_for_parts(Frame::of(m_kernel))).waits_for_owner = true;
+      open_scope(task, slot_for_children(Frame::of(m_kernel))).waits_for_parent = true;
       std::lock_guard const lock_of_task(task.lock);
       old_ops = task.ops;
       task.ops = &refined_ops;
@@ -305,12 +305,12 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
 
 /// Starts, or cancels, the parts that the owner got while it was pending. Called when the owner
 /// starts or is cancelled.
-void Parts::start_parts(Task& owner, WorkerSlot& slot) {
+void Children::start_children(Task& owner, WorkerSlot& slot) {
   Vector<LiveAccess> parts;
   {
-    PartsHold const lock(owner, m_submission, PartsHold::nested);
+    ChildrenHold const lock(owner, m_submission, ChildrenHold::nested);
     parts = owner.inner->parts;
-    owner.inner->waits_for_owner = false;
+    owner.inner->waits_for_parent = false;
   }
   // The failure is read before any part starts, as a part that has started may fail and so change
   // it. It cancels the parts.

@@ -27,9 +27,9 @@ class Waiters;
 
 /// Splits tasks into parts, while they run or before. Keeps the scopes of the parts, checks what a
 /// part may ask for, and starts and ends the split tasks.
-class Parts {
+class Children {
  public:
-  Parts(Kernel& kernel, Waiters& waiters)
+  Children(Kernel& kernel, Waiters& waiters)
       : m_kernel(kernel),
         m_submission(kernel.lock()),
         m_slab(kernel.slab()),
@@ -37,8 +37,8 @@ class Parts {
         m_waiters(waiters),
         m_recorder(kernel.recorder()),
         m_needs_graph(kernel.recorder() != nullptr || kernel.is_serial()) {}
-  Parts(Parts const&) = delete;
-  Parts& operator=(Parts const&) = delete;
+  Children(Children const&) = delete;
+  Children& operator=(Children const&) = delete;
 
   // Called by the body of a running task, see TaskScope.
   void add_local(TaskHandle const& self, AccessRequest const& what);
@@ -48,9 +48,9 @@ class Parts {
   /// Submits what is left of a task's body when it returns, as a part that comes after all its
   /// parts so far.
   TaskHandle submit_continuation(TaskHandle const& self, TaskSpec&& spec);
-  /// Holds new parts of the running task back from here on, see Sections. Returns the newest one
+  /// Holds new parts of the running task back from here on, see ForkJoins. Returns the newest one
   /// that is not held.
-  TaskId hold_parts(TaskHandle const& self);
+  TaskId hold_children(TaskHandle const& self);
   /// Returns the held parts, which come after `behind`, and holds no new ones from here on. Each of
   /// them has one edge that belongs to the caller.
   Vector<LiveAccess> take_held(Task& owner, TaskId behind);
@@ -59,7 +59,7 @@ class Parts {
   void need_graph() { m_needs_graph = true; }
   /// Returns the slot whose counts, cells and ids a part uses that the calling thread submits.
   /// Null: it uses those of the graph, under the graph's lock.
-  [[nodiscard]] WorkerSlot* slot_for_parts(Frame const* frame) const {
+  [[nodiscard]] WorkerSlot* slot_for_children(Frame const* frame) const {
     bool const has_slot = frame != nullptr && frame->slot.number >= 0 && !m_needs_graph;
     return has_slot ? &frame->slot : nullptr;
   }
@@ -67,11 +67,11 @@ class Parts {
     return owner.inner != nullptr ? *owner.inner : make_scope(owner, slot);
   }
   /// `frame`: the one in which the calling thread submits the part, or null.
-  void add_part(Scope& scope, Task& part, Frame const* frame) {
+  void add_child(Scope& scope, Task& part, Frame const* frame) {
     scope.open.add(runs_body(frame, scope));
-    if (scope.parts.size() == scope.parts.capacity()) make_room_for_part(scope);
+    if (scope.parts.size() == scope.parts.capacity()) make_room_for_child(scope);
     scope.parts.push_back({&part, part.id});
-    if (scope.shrinks) Demotions::count_part(scope, part);
+    if (scope.shrinks) Demotions::count_child(scope, part);
   }
   /// Thrown for an access that a part asks for and its owner does not have.
   struct NotWithin {
@@ -92,14 +92,14 @@ class Parts {
   }
   [[nodiscard]] ScopePtr take_scope();
   void close_scope(Task& owner, WorkerSlot& slot);
-  void start_parts(Task& owner, WorkerSlot& slot);
+  void start_children(Task& owner, WorkerSlot& slot);
   Task* body_over(Task& owner, WorkerSlot& slot, TaskState state);
   /// Called when the body and all parts are over. Returns the task to run next, if any.
-  Task* whole_over(Task& owner, WorkerSlot& slot);
+  Task* parent_over(Task& owner, WorkerSlot& slot);
 
  private:
   Scope& make_scope(Task& owner, WorkerSlot* slot);
-  void make_room_for_part(Scope& scope) const;
+  void make_room_for_child(Scope& scope) const;
 
   Kernel& m_kernel;
   SubmissionLock& m_submission;
