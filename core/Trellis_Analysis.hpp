@@ -26,8 +26,8 @@ using TaskCost = std::function<double(TaskRecord const&)>;
 /// If it is null, edges cost nothing.
 using EdgeCost = std::function<double(EdgeRecord const&)>;
 
-/// Each task costs 1. The replay of a plan and the pass of a loop cost nothing, as they are nothing
-/// but their parts.
+/// Each task costs 1. The replay of a plan and the iteration of a loop cost nothing, as they are
+/// nothing but their parts.
 [[nodiscard]] TaskCost unit_cost();
 /// What each task of a recorded graph took, in nanoseconds. This is the time of its body, without
 /// the time that the body waited or that other tasks ran on its thread meanwhile. The time until

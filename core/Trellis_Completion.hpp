@@ -33,7 +33,7 @@ class OpenCompletion {
   [[nodiscard]] bool valid() const { return m_task.valid(); }
   /// The id of the task.
   [[nodiscard]] TaskId id() const { return m_task.id; }
-  /// True if the task, or one that it is a part of, has been asked to stop; see
+  /// True if the task, or one that it is a child of, has been asked to stop; see
   /// `TaskGraph::cancel`. The task is still complete only after `done` or `fail`.
   [[nodiscard]] bool stop_requested() const;
 
@@ -63,13 +63,14 @@ class OpenCompletion {
 ///
 ///     trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::write(x)),
 ///                        [=](trellis::Completion<int> completion) {
-///                          disk.start_reading(x.data(), [c = std::move(completion)](int got) mutable {
+///                          disk.start_reading(x.data(), [c = std::move(completion)](int got)
+///                          mutable {
 ///                            c.done(got);
 ///                          });
 ///                        });
 ///
 /// The body starts something and returns, and no thread is held. The task is complete when its body
-/// has returned, its parts are complete, and `done` or `fail` has been called. One of these is
+/// has returned, its children are complete, and `done` or `fail` has been called. One of these is
 /// called once, by any thread, also while the body runs. The task keeps its accesses until then.
 /// What is done before `done` happens before the tasks that depend on it. A Completion that is
 /// dropped without a call fails its task.

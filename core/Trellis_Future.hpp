@@ -29,8 +29,9 @@ class Future {
   /// False when default constructed.
   [[nodiscard]] bool valid() const { return m_handle.valid(); }
   /// Number of the task, see TaskId; 0 when default constructed. A task that was recorded, or
-  /// collected in a pass of `iterate`, has not been submitted when its future is made. Its id is
-  /// then a number that no other task has, larger than those of submitted tasks, and in no record.
+  /// collected in an iteration of `iterate`, has not been submitted when its future is made. Its id
+  /// is then a number that no other task has, larger than those of submitted tasks, and in no
+  /// record.
   [[nodiscard]] TaskId id() const { return m_handle.id; }
   [[nodiscard]] bool is_done() const { return m_handle.is_done(); }
 
@@ -70,7 +71,7 @@ class Future {
   auto then(F&& f, std::source_location site = std::source_location::current()) const;
   template <class F>
   auto then(Label label, F&& f) const;
-  /// Submits it as a part of the running task whose TaskScope is given.
+  /// Submits it as a child of the running task whose TaskScope is given.
   template <class Scope, class F>
   auto then(Label label, Scope& self, F&& f) const;
 

@@ -90,16 +90,17 @@ struct TaskRecord {
   std::uint32_t batch = 0;  ///< tasks with the same number have run as one; 0: ran by itself
   bool main_thread = false;
   bool synchronizing = false;
-  TaskId parent = 0;  ///< the task that this one is a part of; 0: of none
+  TaskId parent = 0;  ///< the task that this one is a child of; 0: of none
   std::vector<AccessRecord> accesses;
   std::vector<DemotionRecord> demotions;
   TaskState state = TaskState::pending;
   std::uint64_t submitted_ns = 0;
   std::uint64_t ready_ns = 0;
   std::uint64_t started_ns = 0;
-  std::uint64_t returned_ns = 0;  ///< its body ended, but not all its parts; 0: it has no parts
-  std::uint64_t waited_ns = 0;    ///< how long its thread slept until others were complete
-  bool completes_later = false;   ///< it had a Completion, which may have been open until then
+  std::uint64_t returned_ns =
+      0;                        ///< its body ended, but not all its children; 0: it has no children
+  std::uint64_t waited_ns = 0;  ///< how long its thread slept until others were complete
+  bool completes_later = false;  ///< it had a Completion, which may have been open until then
   std::uint64_t finished_ns = 0;
   int row = -1;  ///< index into Trace::rows: the instance that ran it; -1: did not run
 };
@@ -132,8 +133,8 @@ class Graph {
   /// The node with this id; throws `Error` when there is none.
   [[nodiscard]] TaskRecord const& node(TaskId id) const;
   /// Returns the tasks that this one was split into, in order of submission. For id 0: the tasks
-  /// that are parts of no task. Empty when there is no such task.
-  [[nodiscard]] std::vector<TaskId> parts(TaskId id) const;
+  /// that are children of no task. Empty when there is no such task.
+  [[nodiscard]] std::vector<TaskId> children(TaskId id) const;
   /// Ids of all nodes with exactly this label, in order of submission; there may be none.
   [[nodiscard]] std::vector<TaskId> find(std::string_view label) const;
   /// Returns the tasks with an edge to this one, each once, by id. Throws `Error` when there is no

@@ -15,7 +15,7 @@ namespace trellis {
 /// A change of a task's state, as it happens.
 struct TaskEvent {
   TaskId id = 0;
-  TaskId parent = 0;       ///< the task that this one is a part of, or 0
+  TaskId parent = 0;       ///< the task that this one is a child of, or 0
   std::string_view label;  ///< valid during the call
   TaskState state = TaskState::pending;
   int row = -1;               ///< as in TaskRecord::row

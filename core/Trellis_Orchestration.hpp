@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-/// With this header you advise a graph: how its `fork_join` sections run, which of its `fusable`
+/// With this header you advise a graph: how its fork-joins run, which of its `fusable`
 /// tasks are held back while they are ready, and when several of these run as one.
 namespace trellis {
 
@@ -46,9 +46,9 @@ class TaskKind {
   int m_stream = -1;
 };
 
-/// How a section runs.
+/// How a fork-join runs.
 enum class ForkJoinPolicy {
-  serial,             ///< part after part, on the thread that waits: for small sections
+  serial,             ///< child after child, on the thread that waits: for small fork-joins
   parallel,           ///< then tasks held back are looked at, to be released or fused
   parallel_keep_held  ///< without that look
 };
@@ -57,7 +57,7 @@ enum class ForkJoinPolicy {
 struct FuseInstruction {
   /// When tasks are looked at. `at_spawn`: by the thread that makes a task ready. `when_idle`: by a
   /// thread that has nothing else to do. `fork_join_end`: also by that one, but not before the
-  /// section is over (as long as other work goes on).
+  /// fork-join is over (as long as other work goes on).
   enum class When { at_spawn, when_idle, fork_join_end };
   static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
   static constexpr int home = -1;
@@ -99,17 +99,18 @@ class Orchestration {
   /// The name as `make_orchestration` takes it: "native", "fuse_late:16".
   [[nodiscard]] virtual std::string name() const = 0;
 
-  /// Called when a section begins and when it ends: always in pairs, on one object, with `section`
-  /// between. `depth`: in how many other sections it is.
+  /// Called when a fork-join begins and when it ends: always in pairs, on one object, with
+  /// `fork_join` between. `depth`: in how many other fork-joins it is.
   virtual void fork_join_starts(int /*depth*/) {}
   virtual void fork_join_ends(int /*depth*/) {}
-  /// Decides how the section runs. `parts`: how many it has; `kind`: the kind of all of them, if
-  /// they share one.
-  [[nodiscard]] virtual ForkJoinPolicy section(int depth, std::size_t /*parts*/, TaskKind /*kind*/) {
+  /// Decides how the fork-join runs. `children`: how many it has; `kind`: the kind of all of them,
+  /// if they share one.
+  [[nodiscard]] virtual ForkJoinPolicy fork_join(int depth, std::size_t /*children*/,
+                                                 TaskKind /*kind*/) {
     return depth == 0 ? ForkJoinPolicy::parallel : ForkJoinPolicy::serial;
   }
   /// How many tasks of this kind may be held back; one more is released at once. With `TaskKind()`:
-  /// how many of all kinds may be held back when a section has ended.
+  /// how many of all kinds may be held back when a fork-join has ended.
   [[nodiscard]] virtual std::size_t hold_back(TaskKind /*kind*/) { return 0; }
   /// Asked when tasks of this kind are held back, and when some are to be released.
   [[nodiscard]] virtual FuseInstruction fuse(TaskKind /*kind*/) { return {}; }
@@ -120,27 +121,28 @@ class Orchestration {
   virtual void observed(TaskKind /*kind*/, FusionSample const& /*sample*/) {}
 };
 
-/// Holds nothing back, and runs sections in parallel, nested ones serially. This is the default.
+/// Holds nothing back, and runs fork-joins in parallel, nested ones serially. This is the default.
 [[nodiscard]] std::shared_ptr<Orchestration> make_native();
-/// Holds all fusable tasks back until the section has ended, so sections run first, one after
+/// Holds all fusable tasks back until the fork-join has ended, so fork-joins run first, one after
 /// another.
 [[nodiscard]] std::shared_ptr<Orchestration> make_bsp();
 /// Holds all fusable tasks back for threads that have nothing else to do, so they fill the gaps of
-/// sections.
+/// fork-joins.
 [[nodiscard]] std::shared_ptr<Orchestration> make_backfill();
 /// Forms batches of `n` as soon as that many are ready, on the thread that makes the last one
 /// ready.
 [[nodiscard]] std::shared_ptr<Orchestration> make_fuse_immediately(std::size_t n);
 /// Forms batches of `n` on threads that have nothing else to do.
 [[nodiscard]] std::shared_ptr<Orchestration> make_fuse_late(std::size_t n);
-/// Holds all fusable tasks back within a section. When it ends they go as one batch for each kind;
-/// the kinds that may run on this device go to it. Outside of sections nothing is held back.
+/// Holds all fusable tasks back within a fork-join. When it ends they go as one batch for each
+/// kind; the kinds that may run on this device go to it. Outside of fork-joins nothing is held
+/// back.
 [[nodiscard]] std::shared_ptr<Orchestration> make_all_on_device(int device);
 /// Forms batches of all tasks of a kind, as soon as `n` are ready. The first batch runs at home,
 /// the next ones on the devices 0, 1, ... `devices` - 1 in turn, if they may run there.
 [[nodiscard]] std::shared_ptr<Orchestration> make_round_robin(std::size_t n, int devices = 1);
-/// Runs 16 sections with each of the strategies above. Then it picks one of them at random for each
-/// 16 sections; the faster the sections of a strategy were, the likelier it is picked.
+/// Runs 16 fork-joins with each of the strategies above. Then it picks one of them at random for
+/// each 16 fork-joins; the faster the fork-joins of a strategy were, the likelier it is picked.
 [[nodiscard]] std::shared_ptr<Orchestration> make_learning(std::uint64_t seed = 1);
 
 /// Makes an object from its name: "native", "bsp", "backfill", "fuse_immediately:N", "fuse_late:N",

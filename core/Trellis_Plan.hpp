@@ -17,7 +17,7 @@ struct GraphInternals;
 struct PlanState;
 }  // namespace Impl
 
-/// What `TaskGraph::iterate` has done with its passes.
+/// What `TaskGraph::iterate` has done with its iterations.
 struct IterateReport {
   std::uint64_t recorded = 0;  ///< passes that were remembered
   std::uint64_t replayed = 0;  ///< passes that were like a remembered one

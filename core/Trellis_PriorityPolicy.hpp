@@ -27,15 +27,15 @@ struct Urgency {
 /// A thread that finishes a task continues with the most urgent one. Exclusive tasks take turns in
 /// the same order.
 ///
-/// The order of tasks of a plan, and of passes of `iterate` that are alike, is known before they
-/// run. At first a task's rank is its number of hops: edges on the longest path behind it, each as
-/// long as an average task. From the second pass on the rank is measured, without recording. It is
-/// the task's own time plus the largest rank behind it; times are moving averages. Any other task
-/// has the urgency that was set for its label, or none.
+/// The order of tasks of a plan, and of iterations of `iterate` that are alike, is known before
+/// they run. At first a task's rank is its number of hops: edges on the longest path behind it,
+/// each as long as an average task. From the second pass on the rank is measured, without
+/// recording. It is the task's own time plus the largest rank behind it; times are moving averages.
+/// Any other task has the urgency that was set for its label, or none.
 class PriorityPolicy : public SchedulingPolicy {
  public:
-  /// From now on tasks of this label that are in no plan or pass have this urgency when they become
-  /// ready. Any thread may call it at any time.
+  /// From now on tasks of this label that are in no plan or iteration have this urgency when they
+  /// become ready. Any thread may call it at any time.
   virtual void set_urgency(std::string_view label, Urgency urgency) = 0;
   /// Sets the urgency of all labels of a graph, e.g. of an earlier run that was recorded. It is
   /// taken from the longest paths by the times that the tasks took. If several tasks share a label,
@@ -44,7 +44,7 @@ class PriorityPolicy : public SchedulingPolicy {
 
   /// Returns what is known of a label, e.g. for tests; nothing if it is unknown.
   [[nodiscard]] virtual std::optional<Urgency> urgency(std::string_view label) const = 0;
-  /// Returns the urgency of the tasks of a plan or pass, in order of submission; empty for an
+  /// Returns the urgency of the tasks of a plan or iteration, in order of submission; empty for an
   /// unknown one.
   [[nodiscard]] virtual std::vector<Urgency> urgency_of_plan(std::uint64_t number) const = 0;
   /// Returns the numbers of the known plans, oldest first. Beyond 64 the least recently used one is

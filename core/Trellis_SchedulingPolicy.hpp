@@ -101,8 +101,8 @@ class SchedulingEdges {
 };
 
 /// Tasks whose order is known before they run, and that run again and again: those of a plan, of a
-/// pass of `iterate`, or of a pass of a model of fields. What this refers to exists only during the
-/// call of `SchedulingPolicy::planned`.
+/// iteration of `iterate`, or of an iteration of a model of fields. What this refers to exists only
+/// during the call of `SchedulingPolicy::planned`.
 struct PlannedTasks {
   struct Node {
     std::string_view label;
@@ -113,14 +113,14 @@ struct PlannedTasks {
     std::uint32_t from;
     std::uint32_t to;
   };
-  std::uint64_t number = 0;  ///< of this plan or pass, and of no other one of the process
+  std::uint64_t number = 0;  ///< of this plan or iteration, and of no other one of the process
   std::span<Node const> tasks;
   std::span<Edge const> edges;
 };
 
 /// Orders the ready tasks of one graph at a time. Any function may be called by several threads at
 /// once. The engine itself handles exclusion and tasks bound to the main thread. It also handles
-/// sections (`fork_join`), for which a thread waits, and bodies that run again and again
+/// fork-joins (`fork_join`), for which a thread waits, and bodies that run again and again
 /// (`self.respawn()`), which run whatever the policy prefers. `push`, `finished` and `pop` see only
 /// tasks that may run now, anywhere.
 ///
@@ -153,10 +153,10 @@ class SchedulingPolicy {
   ///
   /// A policy may miss a task, or always return nothing, as the default does. Nothing hangs: the
   /// thread then sleeps, and another one runs the awaited task when `pop` gives it out. That costs
-  /// two thread switches for each wait for a ready task, and parts of a task wait behind everything
-  /// that the policy prefers. So a policy should look where tasks of the calling slot are, newest
-  /// first, and at tasks without a slot. It chooses how far to look; the default policy looks at
-  /// some hundred.
+  /// two thread switches for each wait for a ready task, and children of a task wait behind
+  /// everything that the policy prefers. So a policy should look where tasks of the calling slot
+  /// are, newest first, and at tasks without a slot. It chooses how far to look; the default policy
+  /// looks at some hundred.
   virtual ReadyTask pop_wanted(int /*slot*/, Impl::FunctionRef<bool(ReadyTask)> /*wanted*/) {
     return {};
   }
@@ -184,8 +184,8 @@ class SchedulingPolicy {
   [[nodiscard]] virtual bool sees_submissions() const { return false; }
   /// A task has been submitted and cannot start yet. The policy may add edges to it, from it, or
   /// between tasks before it, and keep it in mind for later ones. Called for one task at a time, in
-  /// the order of submission, within the call that submits it. It is called for parts of tasks, and
-  /// for a replay as a whole, but not for the tasks in it. It is not called with
+  /// the order of submission, within the call that submits it. It is called for children of tasks,
+  /// and for a replay as a whole, but not for the tasks in it. It is not called with
   /// `TRELLIS_SERIAL=1`.
   ///
   /// It may not use the graph otherwise. An exception, such as the `Error` of an edge that closes a
@@ -196,14 +196,14 @@ class SchedulingPolicy {
   /// True if `planned` does anything and the policy asks `ReadyTask::place`. The answer does not
   /// change.
   [[nodiscard]] virtual bool sees_plans() const { return false; }
-  /// A plan has been recorded, or the first of several passes of `iterate`, or of a model, that are
-  /// alike. None of its tasks is ready yet. The policy is not informed when it will never run
+  /// A plan has been recorded, or the first of several iterations of `iterate`, or of a model, that
+  /// are alike. None of its tasks is ready yet. The policy is not informed when it will never run
   /// again. It must not use the graph.
   virtual void planned(PlannedTasks const& /*plan*/) {}
 
   /// True if `ran` does anything. Asked once for each graph; if false, no clock is read.
   [[nodiscard]] virtual bool wants_times() const { return false; }
-  /// A task has run for this time: from the start of its body until it was complete, parts
+  /// A task has run for this time: from the start of its body until it was complete, children
   /// included. For a device task it is the time on the device, by the device's events or its
   /// virtual clock. Called before its successors are ready. Tasks of a plan that is a graph of its
   /// device are not reported one by one.
@@ -251,8 +251,8 @@ class ForwardingPolicy : public SchedulingPolicy {
 /// successor remains on its slot; the others run there last in, first out; idle slots steal the
 /// oldest. After four tasks in a row, each a successor of the one before, a waiting task that was
 /// submitted earlier takes its turn, so chains of tasks advance side by side. This holds among
-/// tasks of the graph, among parts of one task, and within one plan, where at most 16 tasks wait.
-/// Submitted tasks go to a shared queue from which slots take batches. Positive priorities go
+/// tasks of the graph, among children of one task, and within one plan, where at most 16 tasks
+/// wait. Submitted tasks go to a shared queue from which slots take batches. Positive priorities go
 /// first, negative ones last.
 [[nodiscard]] std::shared_ptr<SchedulingPolicy> make_work_stealing_policy();
 

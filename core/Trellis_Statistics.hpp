@@ -21,10 +21,10 @@ struct GraphStatistics {
   // At the time of the call.
   std::uint64_t pending = 0;
   std::uint64_t ready = 0;
-  std::uint64_t running = 0;  ///< a task that has parts runs until they are complete
-  std::int64_t held = 0;      ///< ready, and held back to be fused
-  std::int64_t sections = 0;  ///< fork-join sections that are under way
-  /// Tasks in flight that these sections have forked: how many may run at the same time between a
+  std::uint64_t running = 0;    ///< a task that has parts runs until they are complete
+  std::int64_t held = 0;        ///< ready, and held back to be fused
+  std::int64_t fork_joins = 0;  ///< fork-joins that are under way
+  /// Tasks in flight that these fork-joins have forked: how many may run at the same time between a
   /// fork and its join. Parts of these parts are not counted.
   std::int64_t fork_join_children = 0;
 

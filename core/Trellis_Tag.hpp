@@ -57,7 +57,7 @@ class TagOf final : public AnyTag {
   T const value;
 };
 
-/// Compares two tasks of one graph, or two parts of one task. The one submitted first is on the
+/// Compares two tasks of one graph, or two children of one task. The one submitted first is on the
 /// left.
 struct TagRule {
   std::string name;

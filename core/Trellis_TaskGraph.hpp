@@ -62,9 +62,9 @@ class TaskGraph {
 
   /// From now on `rule(earlier, later)` says whether the constraint holds between two tasks. It
   /// gets their `T` tags in the order of their submission. A task without a tag of this type has
-  /// `T{}`. Only tasks of one graph, or parts of one task, are compared. The edges that follow are
-  /// in the scheduling graph. The rule must not throw. Throws `Error` when the graph already has
-  /// tasks.
+  /// `T{}`. Only tasks of one graph, or children of one task, are compared. The edges that follow
+  /// are in the scheduling graph. The rule must not throw. Throws `Error` when the graph already
+  /// has tasks.
   ///
   /// Cost: for each task and rule, one comparison with each distinct tag value among the tasks in
   /// flight.
@@ -97,37 +97,39 @@ class TaskGraph {
   ///
   /// A task that throws cancels what depends on it, in later rounds too, and the replay as a whole
   /// has failed. Throws `Error` for a plan of another graph. It also throws when a View that had an
-  /// owner outside of the plan at the recording no longer has one. The View has then been
+  /// parent outside of the plan at the recording no longer has one. The View has then been
   /// reallocated, and the plan's work would be lost.
   Future<void> replay(Plan const& plan, std::uint64_t rounds = 1);
 
-  /// Calls `body(k)`, or `body()`, for the passes k = 0, 1, ... `passes` - 1, which submit tasks to
-  /// this graph. When `body` returns false, that pass was the last one. Does not wait for the
+  /// Calls `body(k)`, or `body()`, for the iterations k = 0, 1, ... `passes` - 1, which submit
+  /// tasks to this graph. When `body` returns false, that iteration was the last one. Does not wait
+  /// for the tasks.
+  ///
+  /// The tasks of an iteration are collected and submitted when the body returns; other threads'
+  /// tasks come before or after the iteration as a whole. An iteration may submit the same tasks as
+  /// an earlier one (labels, functor types, ranges of bytes, modes, properties) in the same order.
+  /// Then it is not analysed again but runs in the order found before. Up to eight different
+  /// iterations are remembered, so buffers may swap roles, and some iterations may have extra
   /// tasks.
   ///
-  /// The tasks of a pass are collected and submitted when the body returns; other threads' tasks
-  /// come before or after the pass as a whole. A pass may submit the same tasks as an earlier one
-  /// (labels, functor types, ranges of bytes, modes, properties) in the same order. Then it is not
-  /// analysed again but runs in the order found before. Up to eight different passes are
-  /// remembered, so buffers may swap roles, and some passes may have extra tasks.
-  ///
-  /// A thread may ask for a task of a pass whose body has not returned, with `is_done()`, `wait()`,
-  /// `get()` or `after(...)`, or wait for the graph. Then the tasks collected so far are submitted
-  /// at once, task by task, and so is the rest of the pass. This also happens to a pass with a task
-  /// that comes after a future (`after(...)`, `value(...)`, `then`, ...) or that has user-defined
-  /// access states, and in a graph with rules. The result is always that of a plain loop. But when
-  /// a task of a pass fails, a later pass that may touch the same data is cancelled as a whole.
+  /// A thread may ask for a task of an iteration whose body has not returned, with `is_done()`,
+  /// `wait()`, `get()` or `after(...)`, or wait for the graph. Then the tasks collected so far are
+  /// submitted at once, task by task, and so is the rest of the iteration. This also happens to an
+  /// iteration with a task that comes after a future (`after(...)`, `value(...)`, `then`, ...) or
+  /// that has user-defined access states, and in a graph with rules. The result is always that of a
+  /// plain loop. But when a task of an iteration fails, a later iteration that may touch the same
+  /// data is cancelled as a whole.
   template <class Body>
-  IterateReport iterate(Label label, std::uint64_t passes, Body&& body) {
-    return run_iterations(std::move(label), passes, [&](std::uint64_t pass) -> bool {
+  IterateReport iterate(Label label, std::uint64_t iterations, Body&& body) {
+    return run_iterations(std::move(label), iterations, [&](std::uint64_t iteration) -> bool {
       if constexpr (std::is_invocable_v<Body&, std::uint64_t>) {
         if constexpr (std::is_void_v<std::invoke_result_t<Body&, std::uint64_t>>)
-          body(pass);
+          body(iteration);
         else
-          return body(pass);
+          return body(iteration);
       } else {
         static_assert(std::is_invocable_v<Body&>,
-                      "Trellis: the body of iterate takes the number of the pass, or nothing");
+                      "Trellis: the body of iterate takes the number of the iteration, or nothing");
         if constexpr (std::is_void_v<std::invoke_result_t<Body&>>)
           body();
         else
@@ -201,11 +203,11 @@ class TaskGraph {
   }
 
   /// Asks the task of this future to stop; returns at once. Everything of it that has not started,
-  /// parts and rounds included, never runs. A running body may ask `TaskScope::stop_requested()`.
-  /// The task is complete when everything that it would have waited for is, and its running bodies
-  /// have returned. It then counts as cancelled, whatever these did. Only the tasks that depend on
-  /// it are cancelled, too. `get()` throws an `Error` of the kind `cancelled`; `wait()` does not
-  /// throw for it.
+  /// children and rounds included, never runs. A running body may ask
+  /// `TaskScope::stop_requested()`. The task is complete when everything that it would have waited
+  /// for is, and its running bodies have returned. It then counts as cancelled, whatever these did.
+  /// Only the tasks that depend on it are cancelled, too. `get()` throws an `Error` of the kind
+  /// `cancelled`; `wait()` does not throw for it.
   ///
   /// Does nothing when the task is complete, or its last body has just returned: its future keeps
   /// its result. Throws `Error` for a future of another graph, and for a recorded task; cancel the
@@ -244,7 +246,7 @@ class TaskGraph {
 
   /// From now on this object advises the graph, see Trellis_Fusion.hpp. Any thread may call this at
   /// any time, also while tasks run. Tasks that are held back remain so until the new advice
-  /// releases them. A section under way ends with the object that it began with. Returns the
+  /// releases them. A fork-join under way ends with the object that it began with. Returns the
   /// previous object. Throws `Error` for null.
   std::shared_ptr<Orchestration> orchestrate(std::shared_ptr<Orchestration> orchestration);
   [[nodiscard]] std::shared_ptr<Orchestration> orchestration() const;
@@ -280,8 +282,8 @@ class TaskGraph {
   /// graph was made, or the cores of the process if that is more.
   [[nodiscard]] int most_workers() const;
   /// Number of tasks submitted so far, and of their edges to unfinished tasks. A replay is one
-  /// task. A pass of `iterate` that is submitted as a whole counts as its tasks and one more, or as
-  /// one if it is a graph of a device.
+  /// task. An iteration of `iterate` that is submitted as a whole counts as its tasks and one more,
+  /// or as one if it is a graph of a device.
   [[nodiscard]] std::uint64_t submitted() const;
   [[nodiscard]] std::uint64_t edges() const;
   /// Number of tasks submitted and not over. A task is over shortly after its future is complete,
@@ -314,8 +316,8 @@ class TaskGraph {
   void add(Impl::TagRule&& rule);
   Progress add(std::shared_ptr<Impl::ProgressSource> source);
   Plan make_plan(Label&& label, Impl::FunctionRef<void()> body);
-  IterateReport run_iterations(Label&& label, std::uint64_t passes,
-                           Impl::FunctionRef<bool(std::uint64_t)> body);
+  IterateReport run_iterations(Label&& label, std::uint64_t iterations,
+                               Impl::FunctionRef<bool(std::uint64_t)> body);
 
   Impl::GraphControl* m_control;
   std::uint64_t m_generation;

@@ -57,7 +57,7 @@ struct TaskGraphOptions {
   /// append. Its folder must be there. `TRELLIS_LOG`; default nowhere.
   std::optional<std::string> log;
   /// A file that gets a row every 10 ms: how many tasks have been spawned since the last row, and
-  /// how many are ready, running and in flight. Every section that starts or ends has a row, too.
+  /// how many are ready, running and in flight. Every fork-join that starts or ends has a row, too.
   /// When the graph ends a picture is drawn beside it, `file.svg` for `file.csv`. Empty: nothing is
   /// written, but `statistics()` counts. The first graph of the process that writes to a file
   /// overwrites it, later ones append. With MPI each rank has a file of its own, `file-rank-3.csv`.
@@ -65,7 +65,7 @@ struct TaskGraphOptions {
   std::optional<std::string> statistics;
   /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "priority", "shake" or "shake:SEED".
   std::shared_ptr<SchedulingPolicy> policy;
-  /// How sections run, and which fusable tasks are held back and run as one; see
+  /// How fork-joins run, and which fusable tasks are held back and run as one; see
   /// `make_orchestration` for names. `TRELLIS_ORCHESTRATION`; default "native".
   std::shared_ptr<Orchestration> orchestration;
   /// Run each task inside the call that submits it, one by one in the order of submission; `policy`

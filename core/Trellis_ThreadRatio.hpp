@@ -26,7 +26,8 @@
 ///       feedback.adapt(graph, structure, meter->take());
 ///     }
 ///
-/// `structure` is the graph of one pass, e.g. that of a first pass in a graph that records.
+/// `structure` is the graph of one iteration, e.g. that of a first iteration in a graph that
+/// records.
 namespace trellis {
 
 class TaskGraph;
@@ -49,14 +50,14 @@ struct ThreadRatio {
 /// A free worker takes the ready task with the longest path behind it. All tasks run on workers.
 [[nodiscard]] double list_makespan(Graph const& graph, int workers, TaskCost const& cost);
 
-/// The tasks that were submitted after this one, and the edges between them: e.g. the last pass of
-/// a graph that records. Tasks of a plan and parts are included.
+/// The tasks that were submitted after this one, and the edges between them: e.g. the last
+/// iteration of a graph that records. Tasks of a plan and children are included.
 [[nodiscard]] Graph tasks_after(Graph const& graph, TaskId last);
 
 /// How a `ThreadFeedback` chooses a ratio.
 struct ThreadFeedbackOptions {
-  /// The ratio changes only when this fraction of a pass is predicted to be saved: a change has a
-  /// cost, and times vary.
+  /// The ratio changes only when this fraction of an iteration is predicted to be saved: a change
+  /// has a cost, and times vary.
   double least_gain = 0.05;
   /// Predicts what a task would take with `has` threads if it took `took` with `had`, as long as no
   /// measurement exists. By default a host task, or one with `threads(n)`, takes the same time. Any
@@ -64,31 +65,31 @@ struct ThreadFeedbackOptions {
   std::function<double(TaskRecord const& task, double took, int had, int has)> guess = nullptr;
 };
 
-/// Learns what the tasks of a pass take with each number of threads, and after each pass says with
-/// which ratio the next one should run.
+/// Learns what the tasks of an iteration take with each number of threads, and after each iteration
+/// says with which ratio the next one should run.
 ///
 /// A ratio is rated by the length of its list schedule. The times are those measured with that many
 /// threads per worker (a moving average), or guesses where there are none. It tries the ratio that
 /// seems better, measures it, and goes back if it is not. Each number of threads is tried at most
 /// once before it has been measured, so the ratio comes to rest. Guesses are made from times with
-/// one thread: if there is a choice, a pass with one thread comes first.
+/// one thread: if there is a choice, an iteration with one thread comes first.
 ///
-/// A pass is known by the labels of its tasks: when they differ from those of the pass before, all
-/// measurements are forgotten. One thread at a time may use it.
+/// An iteration is known by the labels of its tasks: when they differ from those of the iteration
+/// before, all measurements are forgotten. One thread at a time may use it.
 class ThreadFeedback {
  public:
   /// `threads`: the total number. Throws `Error` when there is none.
   explicit ThreadFeedback(int threads, ThreadFeedbackOptions options = {});
 
-  /// Reports that a pass has run with this ratio, and what each of its tasks took. Returns the
-  /// ratio for the next pass. Throws as `analyse` does.
-  ThreadRatio passed(Graph const& pass, TaskCost const& took, ThreadRatio const& with);
-  /// Does the same for an idle graph, which gets the new ratio: one pass, one decision. Returns
-  /// true if the ratio has changed.
-  bool adapt(TaskGraph& graph, Graph const& pass, TaskCost const& took);
+  /// Reports that an iteration has run with this ratio, and what each of its tasks took. Returns
+  /// the ratio for the next iteration. Throws as `analyse` does.
+  ThreadRatio passed(Graph const& iteration, TaskCost const& took, ThreadRatio const& with);
+  /// Does the same for an idle graph, which gets the new ratio: one iteration, one decision.
+  /// Returns true if the ratio has changed.
+  bool adapt(TaskGraph& graph, Graph const& iteration, TaskCost const& took);
 
   /// How long the newest pass would take with this ratio, by what is known. Throws `Error` before
-  /// the first pass.
+  /// the first iteration.
   [[nodiscard]] double predicted(ThreadRatio const& ratio) const;
   [[nodiscard]] int threads() const { return m_threads; }
 

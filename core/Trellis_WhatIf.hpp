@@ -54,7 +54,7 @@ struct Schedule {
     int row = -1;      ///< the worker, or `machine.workers` and more: a place on a device; -1: none
     double begin = 0;  ///< of its body
     double body_end = 0;  ///< from then on it took no place
-    double end = 0;       ///< when it was complete, parts included
+    double end = 0;       ///< when it was complete, children included
   };
   std::vector<Run> runs;  ///< in the order of the graph's nodes
   double makespan = 0;    ///< until the last task was complete
@@ -64,8 +64,8 @@ struct Schedule {
 
 /// Runs the tasks of a trace in virtual time: whenever a worker is free, the scheduling policy says
 /// which ready task it runs. The rules of real runs hold here: dependencies, tasks bound to the
-/// main thread, tasks with the threads of several workers, and parts. Exclusive tasks run one at a
-/// time on one area, in turns by the policy's rank. Device tasks run in the order in which they
+/// main thread, tasks with the threads of several workers, and children. Exclusive tasks run one at
+/// a time on one area, in turns by the policy's rank. Device tasks run in the order in which they
 /// become ready. Two calls with the same arguments give the same schedule, if the policy is new and
 /// does not choose at random.
 ///

@@ -66,7 +66,8 @@ class Resource {
   TaskId since = 0;
   /// It is not known whether tasks before this one accessed the same allocation.
   TaskId unknown_before = 0;
-  std::uint64_t looked_at_in = 0;  ///< number of the pass that was the last to look at `identity`
+  std::uint64_t looked_at_in =
+      0;  ///< number of the iteration that was the last to look at `identity`
   SmallVector<AreaEntry*, 1> entries;
 
  private:
@@ -129,9 +130,9 @@ struct LiveAccess {
 /// overlaps its area in part. (If it covered the area, it would have ended the group.) An access
 /// that joins the group conflicts with W as the members do, so it is ordered after W, and thus
 /// after them. Without this rule, consider a tile that is read with its halo, and written by other
-/// tasks in parts. It would have a reader of each step in flight, and each new writer would get an
-/// edge to all of them. A write to the area of such a group needs no edge to its members either, as
-/// it conflicts with W. W may give up what the two share. If W is pending, Relink enters the
+/// tasks in children. It would have a reader of each step in flight, and each new writer would get
+/// an edge to all of them. A write to the area of such a group needs no edge to its members either,
+/// as it conflicts with W. W may give up what the two share. If W is pending, Relink enters the
 /// accesses before W anew; if W runs, all of these are complete, and none has failed.
 ///
 /// This does not hold for user-defined states, nor for a task that has demoted its accesses. Those

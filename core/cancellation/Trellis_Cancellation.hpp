@@ -24,8 +24,9 @@ struct Task;
 /// treated as failed. Its body does not run, successors are cancelled, and futures and the log know
 /// of it. The failure cannot be given to it at once, as only the thread that has taken a ready task
 /// may look at it. So the request is kept here, and `reach` gives it to the task when it is about
-/// to run, or to be launched, and when its body has returned. Children, and runs of a recorded task,
-/// get the request of the task that they belong to, so parts that have not started never do.
+/// to run, or to be launched, and when its body has returned. Children, and runs of a recorded
+/// task, get the request of the task that they belong to, so children that have not started never
+/// do.
 ///
 /// INVARIANT (a request is for a live task). A request is added under the task's lock while
 /// `live_id` is the task's. The thread that completes the task erases it after it has changed
@@ -43,8 +44,8 @@ class Cancellation {
   Cancellation& operator=(Cancellation const&) = delete;
 
   void ask(TaskHandle const& task);
-  /// True if the task, or one that it is a part or a run of, has been asked to stop. It is ready or
-  /// runs, or has open parts.
+  /// True if the task, or one that it is a child or a run of, has been asked to stop. It is ready
+  /// or runs, or has open children.
   [[nodiscard]] bool is_asked(Task const& task) const {
     return any() && request_for(task) != nullptr;
   }

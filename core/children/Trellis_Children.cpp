@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-/// Splits tasks into parts, while they run or before.
+/// Splits tasks into children, while they run or before.
 namespace trellis::Impl {
 
 namespace {
@@ -23,7 +23,8 @@ std::string name_of(Label const& label) {
 
 // --- a running task ------------------------------------------------------------------------------
 
-/// Returns a scope for parts, from those that all slots share. The caller holds the graph's lock.
+/// Returns a scope for children, from those that all slots share. The caller holds the graph's
+/// lock.
 ScopePtr Children::take_scope() {
   if (m_spare_scopes.empty()) return ScopePtr(new Scope(m_slab, m_failures, m_recorder != nullptr));
   ScopePtr scope = std::move(m_spare_scopes.back());
@@ -31,11 +32,11 @@ ScopePtr Children::take_scope() {
   return scope;
 }
 
-/// The caller holds the lock of the owner's parts.
-Scope& Children::make_scope(Task& owner, WorkerSlot* slot) {
-  if (owner.runs_on_device())
+/// The caller holds the lock of the parent's children.
+Scope& Children::make_scope(Task& parent, WorkerSlot* slot) {
+  if (parent.runs_on_device())
     throw Error(Error::Kind::bad_input,
-                "Trellis: " + name_of(owner.label) + " runs on a device and cannot have parts");
+                "Trellis: " + name_of(parent.label) + " runs on a device and cannot have children");
   ScopePtr scope;
   if (slot != nullptr && !slot->scopes.empty()) {
     scope = std::move(slot->scopes.back());
@@ -44,23 +45,23 @@ Scope& Children::make_scope(Task& owner, WorkerSlot* slot) {
     NestedHold const graph(m_submission);
     scope = take_scope();
   }
-  scope->owner = &owner;
-  owner.inner = std::move(scope);
-  owner.is_split.store(true, std::memory_order_release);
-  return *owner.inner;
+  scope->parent = &parent;
+  parent.inner = std::move(scope);
+  parent.is_split.store(true, std::memory_order_release);
+  return *parent.inner;
 }
 
-/// Called when the task and its parts are over. The scope is kept for another task, unless it has
-/// grown large. The user's objects in it are destroyed without the lock. (A search for circles of
-/// waits may look at the scope until it is taken from the task.)
-void Children::close_scope(Task& owner, WorkerSlot& slot) {
+/// Called when the task and its children are over. The scope is kept for another task, unless it
+/// has grown large. The user's objects in it are destroyed without the lock. (A search for circles
+/// of waits may look at the scope until it is taken from the task.)
+void Children::close_scope(Task& parent, WorkerSlot& slot) {
   constexpr std::size_t most_of_slot = 32;
   constexpr std::size_t most = 1024;
   ScopePtr scope;
   {
-    ChildrenHold const lock(owner, m_submission, ChildrenHold::nested);
-    scope = std::move(owner.inner);
-    owner.is_split.store(false, std::memory_order_relaxed);
+    ChildrenHold const lock(parent, m_submission, ChildrenHold::nested);
+    scope = std::move(parent.inner);
+    parent.is_split.store(false, std::memory_order_relaxed);
   }
   if (scope == nullptr || !scope->is_small()) return;
   scope->renew();
@@ -72,32 +73,32 @@ void Children::close_scope(Task& owner, WorkerSlot& slot) {
   if (m_spare_scopes.size() < most) m_spare_scopes.push_back(std::move(scope));
 }
 
-/// Removes parts that are done, and reserves room. Failed parts stay, as they still cancel a
-/// synchronizing part.
+/// Removes children that are done, and reserves room. Failed children stay, as they still cancel a
+/// synchronizing child.
 void Children::make_room_for_child(Scope& scope) const {
-  std::erase_if(scope.parts, [&](LiveAccess const& other) {
+  std::erase_if(scope.children, [&](LiveAccess const& other) {
     return other.task->live_id.load(std::memory_order_acquire) != other.id &&
            m_failures.poisons(other.id) == nullptr;
   });
-  scope.parts.reserve(std::max<std::size_t>(8, 2 * scope.parts.size()));
+  scope.children.reserve(std::max<std::size_t>(8, 2 * scope.children.size()));
 }
 
-/// Throws if a part asks for more than its owner has declared and not given up, or made itself. The
-/// caller holds the lock of the owner's parts; `error_of` composes the message without it.
+/// Throws if a child asks for more than its parent has declared and not given up, or made itself.
+/// The caller holds the lock of the parent's children; `error_of` composes the message without it.
 void Children::check_within(Scope& scope, AccessRequest const& request, std::uint64_t hash) {
-  Task const& owner = *scope.owner;
+  Task const& parent = *scope.parent;
   AccessKind const kind = request.kind();
   auto const access_at = [&](std::size_t k) -> TaskAccess const& {
-    return owner.access(static_cast<std::uint32_t>(k));
+    return parent.access(static_cast<std::uint32_t>(k));
   };
   auto const is_declared = [&](std::size_t k) {
     return contains(access_at(k).entry->area, request.area) &&
-           owner.kind(access_at(k)).covers(kind);
+           parent.kind(access_at(k)).covers(kind);
   };
   auto const is_local = [&](std::size_t k) { return contains(scope.local[k], request.area); };
   auto const hash_of_declared = [&](std::size_t k) { return access_at(k).entry->area.hash(); };
   auto const hash_of_local = [&](std::size_t k) { return scope.local[k].hash(); };
-  std::size_t const declares = owner.access_count;
+  std::size_t const declares = parent.access_count;
   std::size_t const locals = scope.local.size();
   if (scope.places_of_declared.fits_at_once(hash, declares, hash_of_declared, is_declared) ||
       scope.places_of_local.fits_at_once(hash, locals, hash_of_local, is_local) ||
@@ -106,9 +107,9 @@ void Children::check_within(Scope& scope, AccessRequest const& request, std::uin
     return;
   std::string declared;
   bool elsewhere = false;
-  owner.for_each_access([&](TaskAccess const& access) {
+  parent.for_each_access([&](TaskAccess const& access) {
     if (contains(access.entry->area, request.area))
-      declared += (declared.empty() ? "" : ", ") + owner.kind(access).text();
+      declared += (declared.empty() ? "" : ", ") + parent.kind(access).text();
     else
       elsewhere = elsewhere || overlaps(access.entry->area, request.area);
   });
@@ -123,35 +124,36 @@ Error Children::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
   AccessRequest const& request = *wrong.request;
   ResourceInfo const info = info_of(request);
   std::string asked = name_of(request, info);
-  std::string const owner =
+  std::string const parent =
       text_of(LiveAccess{spec.parent.task, spec.parent.id}, m_submission, [&](Task const& task) {
         asked = name_of(request, info, task);
         return describe(task, &request.area);
       });
-  return {Error::Kind::bad_access, "Trellis: " + name_of(spec.label) + " is to be a part of " +
-                                       owner + " and asks for " + request.kind().text() + ' ' +
+  return {Error::Kind::bad_access, "Trellis: " + name_of(spec.label) + " is to be a child of " +
+                                       parent + " and asks for " + request.kind().text() + ' ' +
                                        asked + wrong.why};
 }
 
-/// Checks the explicit dependencies of a part, which lead out of its scope, so they could close a
+/// Checks the explicit dependencies of a child, which lead out of its scope, so they could close a
 /// circle. Requires the mutex of the waiters.
 bool Children::check_explicit(TaskSpec const& spec) {
-  Task& owner = *spec.parent.task;
-  // A live part of the same task is not behind that task. (A handle may be stale. Then its task is
+  Task& parent = *spec.parent.task;
+  // A live child of the same task is not behind that task. (A handle may be stale. Then its task is
   // done, and either answer is right.)
-  Scope const* parts = nullptr;
+  Scope const* children = nullptr;
   {
-    ChildrenHold const lock(owner, m_submission, ChildrenHold::nested);
-    parts = owner.inner.get();
+    ChildrenHold const lock(parent, m_submission, ChildrenHold::nested);
+    children = parent.inner.get();
   }
   bool any_outside = false;
   for (TaskHandle const& before : spec.after) {
-    if (m_kernel.is_done(before) || (parts != nullptr && before.task->scope == parts)) continue;
+    if (m_kernel.is_done(before) || (children != nullptr && before.task->scope == children))
+      continue;
     any_outside = true;
-    if (!m_waiters.holds_up({&owner, spec.parent.id}, before.id)) continue;
+    if (!m_waiters.holds_up({&parent, spec.parent.id}, before.id)) continue;
     throw Error(Error::Kind::deadlock,
-                "Trellis: " + name_of(spec.label) + " is to be a part of " +
-                    text_of(owner, m_submission) + " and to run after " +
+                "Trellis: " + name_of(spec.label) + " is to be a child of " +
+                    text_of(parent, m_submission) + " and to run after " +
                     text_of(LiveAccess{before.task, before.id}, m_submission) +
                     ", which cannot be complete before that is: a circle");
   }
@@ -165,9 +167,9 @@ void Children::add_local(TaskHandle const& self, AccessRequest const& what) {
   if (!what.area.empty()) scope.local.push_back(what.area);
 }
 
-/// The rest is a part like any other: the owner is not complete before it is, no thread waits
-/// meanwhile, and its failure is the owner's failure. It declares no accesses, as the body does not
-/// declare what it touches among its parts, but it comes after all of them.
+/// The rest is a child like any other: the parent is not complete before it is, no thread waits
+/// meanwhile, and its failure is the parent's failure. It declares no accesses, as the body does
+/// not declare what it touches among its children, but it comes after all of them.
 ///
 /// INVARIANT (one body at a time). The last act of a body is to submit its rest, and so it is for
 /// each rest. From then on neither touches the functor. A rest is published after that, so its
@@ -180,13 +182,13 @@ TaskHandle Children::submit_continuation(TaskHandle const& self, TaskSpec&& spec
   TaskId const running = Frame::of(m_kernel)->task.id;
   {
     ChildrenHold const lock(*self.task, m_submission);
-    Task& owner = Kernel::require_live(self, "is to go on");
-    spec.main_thread = owner.marks.main_thread;
-    spec.priority = owner.priority;
-    if (spec.ops->may_wait) spec.space = owner.space;  // the same body again, with as many threads
-    if (owner.inner != nullptr)
-      for (LiveAccess const part : owner.inner->parts)
-        if (part.id != running) before.push_back(m_kernel.handle_of(part.task, part.id));
+    Task& parent = Kernel::require_live(self, "is to go on");
+    spec.main_thread = parent.marks.main_thread;
+    spec.priority = parent.priority;
+    if (spec.ops->may_wait) spec.space = parent.space;  // the same body again, with as many threads
+    if (parent.inner != nullptr)
+      for (LiveAccess const child : parent.inner->children)
+        if (child.id != running) before.push_back(m_kernel.handle_of(child.task, child.id));
   }
   spec.after = before;
   spec.parent = self;
@@ -195,36 +197,36 @@ TaskHandle Children::submit_continuation(TaskHandle const& self, TaskSpec&& spec
 
 TaskId Children::hold_children(TaskHandle const& self) {
   ChildrenHold const lock(*self.task, m_submission);
-  Scope& scope =
-      open_scope(Kernel::require_live(self, "forks parts"), slot_for_children(Frame::of(m_kernel)));
+  Scope& scope = open_scope(Kernel::require_live(self, "forks children"),
+                            slot_for_children(Frame::of(m_kernel)));
   scope.waits_for_parent = true;
   scope.held_from = scope.newest + 1;
   return scope.newest;
 }
 
-Vector<LiveAccess> Children::take_held(Task& owner, TaskId behind) {
-  ChildrenHold const lock(owner, m_submission, ChildrenHold::nested);
-  owner.inner->waits_for_parent = false;
+Vector<LiveAccess> Children::take_held(Task& parent, TaskId behind) {
+  ChildrenHold const lock(parent, m_submission, ChildrenHold::nested);
+  parent.inner->waits_for_parent = false;
   Vector<LiveAccess> held;
-  for (LiveAccess const part : owner.inner->parts)
-    if (part.id > behind) held.push_back(part);
+  for (LiveAccess const child : parent.inner->children)
+    if (child.id > behind) held.push_back(child);
   return held;
 }
 
 /// Called when the body has ended. Returns the task to run next, if any.
-Task* Children::body_over(Task& owner, WorkerSlot& slot, TaskState state) {
-  Scope& scope = *owner.inner;
+Task* Children::body_over(Task& parent, WorkerSlot& slot, TaskState state) {
+  Scope& scope = *parent.inner;
   scope.parent_state = state;
   scope.parent_row = slot.number;
-  if (m_recorder && state != TaskState::cancelled) m_recorder->returned(owner);
-  return scope.open.body_over() ? parent_over(owner, slot) : nullptr;
+  if (m_recorder && state != TaskState::cancelled) m_recorder->returned(parent);
+  return scope.open.body_over() ? parent_over(parent, slot) : nullptr;
 }
 
-Task* Children::parent_over(Task& owner, WorkerSlot& slot) {
-  Scope const& scope = *owner.inner;
+Task* Children::parent_over(Task& parent, WorkerSlot& slot) {
+  Scope const& scope = *parent.inner;
   TaskState const of_body = scope.parent_state;
-  TaskState const state = of_body == TaskState::done ? state_of_parent(owner) : of_body;
-  return m_kernel.complete(owner, slot, state, scope.parent_row);
+  TaskState const state = of_body == TaskState::done ? state_of_parent(parent) : of_body;
+  return m_kernel.complete(parent, slot, state, scope.parent_row);
 }
 
 // --- a pending task ------------------------------------------------------------------------------
@@ -237,9 +239,9 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 }  // namespace
 
 /// INVARIANT. While this thread has an edge in the task's count of unfinished edges the task cannot
-/// start, so its body belongs to this thread. Each part has one edge more than its predecessors
-/// among the parts give it. The thread that starts the owner (or cancels it) takes that edge off.
-/// It happens after this function by the owner's own count.
+/// start, so its body belongs to this thread. Each child has one edge more than its predecessors
+/// among the children give it. The thread that starts the parent (or cancels it) takes that edge
+/// off. It happens after this function by the parent's own count.
 bool Children::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
   if (m_submission.is_held_here()) Submitting::refuse();
   TaskHandle const handle = m_kernel.resolve(asked);
@@ -303,21 +305,21 @@ bool Children::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const
   return true;
 }
 
-/// Starts, or cancels, the parts that the owner got while it was pending. Called when the owner
-/// starts or is cancelled.
-void Children::start_children(Task& owner, WorkerSlot& slot) {
-  Vector<LiveAccess> parts;
+/// Starts, or cancels, the children that the parent got while it was pending. Called when the
+/// parent starts or is cancelled.
+void Children::start_children(Task& parent, WorkerSlot& slot) {
+  Vector<LiveAccess> children;
   {
-    ChildrenHold const lock(owner, m_submission, ChildrenHold::nested);
-    parts = owner.inner->parts;
-    owner.inner->waits_for_parent = false;
+    ChildrenHold const lock(parent, m_submission, ChildrenHold::nested);
+    children = parent.inner->children;
+    parent.inner->waits_for_parent = false;
   }
-  // The failure is read before any part starts, as a part that has started may fail and so change
-  // it. It cancels the parts.
-  FailurePtr const failure = owner.failure;
+  // The failure is read before any child starts, as a child that has started may fail and so change
+  // it. It cancels the children.
+  FailurePtr const failure = parent.failure;
   Vector<Task*> ready;
-  for (LiveAccess const part : parts) trigger(*part.task, failure, ready);
-  for (Task* part : ready) m_kernel.make_ready(*part, &slot);
+  for (LiveAccess const child : children) trigger(*child.task, failure, ready);
+  for (Task* child : ready) m_kernel.make_ready(*child, &slot);
 }
 
 }  // namespace trellis::Impl

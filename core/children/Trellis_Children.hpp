@@ -25,8 +25,8 @@ struct AccessRequest;
 struct TaskSpec;
 class Waiters;
 
-/// Splits tasks into parts, while they run or before. Keeps the scopes of the parts, checks what a
-/// part may ask for, and starts and ends the split tasks.
+/// Splits tasks into children, while they run or before. Keeps the scopes of the children, checks
+/// what a child may ask for, and starts and ends the split tasks.
 class Children {
  public:
   Children(Kernel& kernel, Waiters& waiters)
@@ -42,38 +42,38 @@ class Children {
 
   // Called by the body of a running task, see TaskScope.
   void add_local(TaskHandle const& self, AccessRequest const& what);
-  /// Replaces the body of a pending task by parts that `split` submits at once. False when the task
-  /// is not pending.
+  /// Replaces the body of a pending task by children that `split` submits at once. False when the
+  /// task is not pending.
   bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
-  /// Submits what is left of a task's body when it returns, as a part that comes after all its
-  /// parts so far.
+  /// Submits what is left of a task's body when it returns, as a child that comes after all its
+  /// children so far.
   TaskHandle submit_continuation(TaskHandle const& self, TaskSpec&& spec);
-  /// Holds new parts of the running task back from here on, see ForkJoins. Returns the newest one
-  /// that is not held.
+  /// Holds new children of the running task back from here on, see ForkJoins. Returns the newest
+  /// one that is not held.
   TaskId hold_children(TaskHandle const& self);
-  /// Returns the held parts, which come after `behind`, and holds no new ones from here on. Each of
-  /// them has one edge that belongs to the caller.
-  Vector<LiveAccess> take_held(Task& owner, TaskId behind);
+  /// Returns the held children, which come after `behind`, and holds no new ones from here on. Each
+  /// of them has one edge that belongs to the caller.
+  Vector<LiveAccess> take_held(Task& parent, TaskId behind);
 
-  // Used while a part is submitted:
+  // Used while a child is submitted:
   void need_graph() { m_needs_graph = true; }
-  /// Returns the slot whose counts, cells and ids a part uses that the calling thread submits.
+  /// Returns the slot whose counts, cells and ids a child uses that the calling thread submits.
   /// Null: it uses those of the graph, under the graph's lock.
   [[nodiscard]] WorkerSlot* slot_for_children(Frame const* frame) const {
     bool const has_slot = frame != nullptr && frame->slot.number >= 0 && !m_needs_graph;
     return has_slot ? &frame->slot : nullptr;
   }
-  Scope& open_scope(Task& owner, WorkerSlot* slot) {
-    return owner.inner != nullptr ? *owner.inner : make_scope(owner, slot);
+  Scope& open_scope(Task& parent, WorkerSlot* slot) {
+    return parent.inner != nullptr ? *parent.inner : make_scope(parent, slot);
   }
-  /// `frame`: the one in which the calling thread submits the part, or null.
-  void add_child(Scope& scope, Task& part, Frame const* frame) {
+  /// `frame`: the one in which the calling thread submits the child, or null.
+  void add_child(Scope& scope, Task& child, Frame const* frame) {
     scope.open.add(runs_body(frame, scope));
-    if (scope.parts.size() == scope.parts.capacity()) make_room_for_child(scope);
-    scope.parts.push_back({&part, part.id});
-    if (scope.shrinks) Demotions::count_child(scope, part);
+    if (scope.children.size() == scope.children.capacity()) make_room_for_child(scope);
+    scope.children.push_back({&child, child.id});
+    if (scope.shrinks) Demotions::count_child(scope, child);
   }
-  /// Thrown for an access that a part asks for and its owner does not have.
+  /// Thrown for an access that a child asks for and its parent does not have.
   struct NotWithin {
     AccessRequest const* request;
     std::string why;
@@ -81,24 +81,24 @@ class Children {
   /// Throws NotWithin. `hash`: of the area.
   static void check_within(Scope& scope, AccessRequest const& request, std::uint64_t hash);
   [[nodiscard]] Error error_of(NotWithin const& wrong, TaskSpec const& spec) const;
-  /// Throws if a task that the part is to come after cannot be complete before the part's owner is.
-  /// True: one of those tasks is neither complete nor a part of the same owner.
+  /// Throws if a task that the child is to come after cannot be complete before the child's parent
+  /// is. True: one of those tasks is neither complete nor a child of the same parent.
   [[nodiscard]] bool check_explicit(TaskSpec const& spec);
 
   // For a task that has been split:
-  /// True if this is the frame of the body that was split into the parts of the scope.
+  /// True if this is the frame of the body that was split into the children of the scope.
   [[nodiscard]] static bool runs_body(Frame const* frame, Scope const& scope) {
-    return frame != nullptr && &frame->task == scope.owner && frame->what == Frame::What::runs;
+    return frame != nullptr && &frame->task == scope.parent && frame->what == Frame::What::runs;
   }
   [[nodiscard]] ScopePtr take_scope();
-  void close_scope(Task& owner, WorkerSlot& slot);
-  void start_children(Task& owner, WorkerSlot& slot);
-  Task* body_over(Task& owner, WorkerSlot& slot, TaskState state);
-  /// Called when the body and all parts are over. Returns the task to run next, if any.
-  Task* parent_over(Task& owner, WorkerSlot& slot);
+  void close_scope(Task& parent, WorkerSlot& slot);
+  void start_children(Task& parent, WorkerSlot& slot);
+  Task* body_over(Task& parent, WorkerSlot& slot, TaskState state);
+  /// Called when the body and all children are over. Returns the task to run next, if any.
+  Task* parent_over(Task& parent, WorkerSlot& slot);
 
  private:
-  Scope& make_scope(Task& owner, WorkerSlot* slot);
+  Scope& make_scope(Task& parent, WorkerSlot* slot);
   void make_room_for_child(Scope& scope) const;
 
   Kernel& m_kernel;
@@ -107,7 +107,7 @@ class Children {
   FailureLog const& m_failures;
   Waiters& m_waiters;
   Recorder* const m_recorder;  ///< null: the graph does not record
-  /// True if parts are submitted under the graph's lock, too: rules compare all tasks, a record
+  /// True if children are submitted under the graph's lock, too: rules compare all tasks, a record
   /// keeps the order of submission, and the serial order is that of the ids. It does not change
   /// once there are tasks.
   bool m_needs_graph;

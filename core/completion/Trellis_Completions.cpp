@@ -23,7 +23,7 @@ void Completions::open(TaskHandle const& self) {
   try {
     ChildrenHold const lock(*self.task, m_kernel.lock());
     Scope& scope = m_children.open_scope(Kernel::require_live(self, "is to be complete later"),
-                                      m_children.slot_for_children(frame));
+                                         m_children.slot_for_children(frame));
     if (scope.shrinks) Demotions::refuse_completions();
     scope.has_completions = true;
     scope.open_completions.fetch_add(1, std::memory_order_relaxed);

@@ -18,9 +18,9 @@ struct WorkerSlot;
 
 /// Handles tasks that are over later than their bodies, see Completion.
 ///
-/// An open Completion counts as a part of its task, though it is no task, see OpenChildren. So all
-/// rules for tasks with parts hold for these tasks: in plans and passes, as parts themselves, when
-/// they are waited for, and when they fail or are cancelled.
+/// An open Completion counts as a child of its task, though it is no task, see OpenChildren. So all
+/// rules for tasks with children hold for these tasks: in plans and iterations, as children
+/// themselves, when they are waited for, and when they fail or are cancelled.
 ///
 /// INVARIANT. The count goes up while the body runs, on its thread. It goes down when a Completion
 /// is resolved, once, as the Completion then forgets its task. Until then the task is not complete,
@@ -36,8 +36,8 @@ struct WorkerSlot;
 /// the engine by an EnginePin.
 class Completions {
  public:
-  Completions(Kernel& kernel, Cancellation& cancellation, Children& parts)
-      : m_kernel(kernel), m_cancellation(cancellation), m_children(parts) {}
+  Completions(Kernel& kernel, Cancellation& cancellation, Children& children)
+      : m_kernel(kernel), m_cancellation(cancellation), m_children(children) {}
   Completions(Completions const&) = delete;
   Completions& operator=(Completions const&) = delete;
 

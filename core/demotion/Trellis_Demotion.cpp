@@ -36,9 +36,9 @@
 /// threads submit meanwhile. A new edge there leads to a new task, and from there to no task of
 /// this scope. For the next task of this scope finds T in the table.)
 ///
-/// Meanwhile parts of other tasks may become successors of T itself by `after(...)`. They are added
-/// at the end of its list, under its own lock alone. Such an edge stays, and by then all data of
-/// the part that is read here is set, see `connect`.
+/// Meanwhile children of other tasks may become successors of T itself by `after(...)`. They are
+/// added at the end of its list, under its own lock alone. Such an edge stays, and by then all data
+/// of the part that is read here is set, see `connect`.
 ///
 /// WHERE THE WALK GOES. The tasks behind S may be all tasks in flight, and a task may give
 /// something up often, say for every message. So the walk mostly looks only at tasks with an access
@@ -172,8 +172,8 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
                             FunctionRef<void(Task&, Demotion&)> plan, Vector<Task*>& ready,
                             Vector<Task*>& granted) {
   Task& task = *handle.task;
-  // No task of its scope, and no part of it, is submitted meanwhile.
-  ChildrenHold const parts(task, m_submission, ChildrenHold::nested);
+  // No task of its scope, and no child of it, is submitted meanwhile.
+  ChildrenHold const children(task, m_submission, ChildrenHold::nested);
   ScopeHold const scope(guard, m_submission);
   std::unique_lock<SpinLock> stays_live(task.lock, std::defer_lock);
   bool const runs_here = by == By::itself && !is_pending &&
@@ -183,8 +183,8 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
     // These have been launched, or are about to be.
     if (task.runs_on_device() || task.offloaded() != nullptr) return false;
-    // A task that has inherited a failure, or that of a part, hands it on when it is complete. Such
-    // a failure was noted before the task was made ready, or before the part was complete.
+    // A task that has inherited a failure, or that of a child, hands it on when it is complete.
+    // Such a failure was noted before the task was made ready, or before the child was complete.
     bool const may_have_failed =
         task.is_split || task.state.load(std::memory_order_relaxed) != TaskState::running;
     if (may_have_failed && m_failures.unreported() != nullptr) return false;
@@ -208,15 +208,15 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
 
 // --- what is given up ----------------------------------------------------------------------------
 
-/// Throws if the task would give up what an unfinished part of it needs.
+/// Throws if the task would give up what an unfinished child of it needs.
 void Demotions::require_not_needed(Task& task, Demotion const& demotion) const {
   if (task.inner == nullptr) return;
-  for (LiveAccess const part : task.inner->parts) {
-    std::lock_guard const stays_live(part.task->lock);
-    if (part.task->live_id.load(std::memory_order_relaxed) != part.id) continue;
-    part.task->for_each_access([&](TaskAccess const& access) {
+  for (LiveAccess const child : task.inner->children) {
+    std::lock_guard const stays_live(child.task->lock);
+    if (child.task->live_id.load(std::memory_order_relaxed) != child.id) continue;
+    child.task->for_each_access([&](TaskAccess const& access) {
       Area const& area = access.entry->area;
-      AccessKind const kind = part.task->kind(access);
+      AccessKind const kind = child.task->kind(access);
       bool const kept =
           kind.mode == Mode::none ||
           std::any_of(demotion.accesses.begin(), demotion.accesses.end(),
@@ -226,9 +226,10 @@ void Demotions::require_not_needed(Task& task, Demotion const& demotion) const {
           std::any_of(task.inner->local.begin(), task.inner->local.end(),
                       [&](Area const& local) { return contains(local, area); });
       if (!kept)
-        throw Error(Error::Kind::bad_access, "Trellis: " + describe(task, &area) +
-                                                 " gives up what an unfinished part of it needs: " +
-                                                 describe(*part.task, &area));
+        throw Error(
+            Error::Kind::bad_access,
+            "Trellis: " + describe(task, &area) +
+                " gives up what an unfinished child of it needs: " + describe(*child.task, &area));
     });
   }
 }
@@ -342,7 +343,7 @@ void Demotions::set_accesses(Task& task, Demotion& demotion) {
 
 /// True if a thread may read the accesses of the task under the mutex of Exclusion. None does if
 /// the task excludes no other before and after, and cannot sleep: its body runs here, and it has no
-/// parts, which might sleep. (The lock of its parts is held, so it gets none.)
+/// children, which might sleep. (The lock of its children is held, so it gets none.)
 bool Demotions::exclusion_looks_at(Task const& task, Demotion const& demotion) {
   Frame const* const frame = Frame::top;
   bool const runs_here =

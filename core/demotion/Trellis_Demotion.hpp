@@ -50,18 +50,18 @@ class Demotions {
   void release(TaskHandle const& self, std::span<AccessRequest const> what);
   /// Throws for shrink_to_children() in a task with a Completion.
   [[noreturn]] static void refuse_completions();
-  /// From here on the task has only the accesses that its unfinished parts need.
+  /// From here on the task has only the accesses that its unfinished children need.
   void shrink_to_children(TaskHandle const& self);
 
   // Called by any thread. False, with nothing changed, when it is too late.
   bool demote_other(TaskHandle const& task, std::span<AccessRequest const> to);
   bool release_other(TaskHandle const& task, std::span<AccessRequest const> what);
 
-  // For a scope whose owner has shrunk to its parts.
-  /// Called under the lock of the scope, before the part is published.
-  static void count_child(Scope& scope, Task const& part);
-  /// Called when the part is complete, before it is counted out.
-  void child_over(Scope& scope, TaskId part, WorkerSlot& slot);
+  // For a scope whose parent has shrunk to its children.
+  /// Called under the lock of the scope, before the child is published.
+  static void count_child(Scope& scope, Task const& child);
+  /// Called when the child is complete, before it is counted out.
+  void child_over(Scope& scope, TaskId child, WorkerSlot& slot);
 
  private:
   enum class By { itself, others };
@@ -123,7 +123,7 @@ class Demotions {
   static void give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion);
   void hand_out(Vector<Task*> const& ready, Vector<Task*> const& granted);
 
-  // The caller of these holds the locks of the task's scope and of its parts.
+  // The caller of these holds the locks of the task's scope and of its children.
   void require_not_needed(Task& task, Demotion const& demotion) const;
   void apply(Task& task, Demotion& demotion, bool is_locked, Vector<Task*>& ready,
              Vector<Task*>& granted);

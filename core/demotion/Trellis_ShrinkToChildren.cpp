@@ -12,41 +12,42 @@
 #include <utility>
 #include <vector>
 
-/// Shrinks the accesses of a task with those of its parts.
+/// Shrinks the accesses of a task with those of its children.
 namespace trellis::Impl {
 
 namespace {
 
-bool has_declared(Task const& owner, TaskAccess const& access, AccessKind const& kind) {
-  for (std::uint32_t k = 0; k < owner.access_count; ++k) {
-    TaskAccess const& mine = owner.access(k);
-    if (contains(mine.entry->area, access.entry->area) && owner.kind(mine).covers(kind))
+bool has_declared(Task const& parent, TaskAccess const& access, AccessKind const& kind) {
+  for (std::uint32_t k = 0; k < parent.access_count; ++k) {
+    TaskAccess const& mine = parent.access(k);
+    if (contains(mine.entry->area, access.entry->area) && parent.kind(mine).covers(kind))
       return true;
   }
   return false;
 }
 
-/// Describes an area of the parts' scope for the owner's scope.
+/// Describes an area of the children's scope for the parent's scope.
 void describe_entry(void const* subject, ResourceInfo& info) {
   AreaEntry const& entry = *static_cast<AreaEntry const*>(subject);
   info.label = entry.resource->label;
-  info.begin = ~std::uintptr_t{0};  // the owner's scope knows the allocation
+  info.begin = ~std::uintptr_t{0};  // the parent's scope knows the allocation
 }
 constexpr SubjectOps entry_ops{&describe_entry};
 
 }  // namespace
 
 /// The caller holds the locks of both scopes.
-void Demotions::count_child(Scope& scope, Task const& part) {
-  scope.shrinking->count(part, [&](TaskAccess const& access) {
-    return has_declared(*scope.owner, access, part.kind(access));
+void Demotions::count_child(Scope& scope, Task const& child) {
+  scope.shrinking->count(child, [&](TaskAccess const& access) {
+    return has_declared(*scope.parent, access, child.kind(access));
   });
 }
 
 [[noreturn]] void Demotions::refuse_completions() {
-  throw Error(Error::Kind::bad_input,
-              "Trellis: shrink_to_children() in a task with a Completion: what its body has started "
-              "may need what its parts do not; give up by self.demote(...) or self.release(...)");
+  throw Error(
+      Error::Kind::bad_input,
+      "Trellis: shrink_to_children() in a task with a Completion: what its body has started "
+      "may need what its children do not; give up by self.demote(...) or self.release(...)");
 }
 
 void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
@@ -58,7 +59,7 @@ void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
     return;
   }
   {
-    // If a part of it has failed, what that part should have done is not known any more.
+    // If a child of it has failed, what that child should have done is not known any more.
     std::lock_guard const lock(task.lock);
     if (task.failure != nullptr) return;
   }
@@ -66,23 +67,23 @@ void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
   if (scope.has_completions) refuse_completions();
   if (!scope.shrinks) {
     scope.shrinking = std::make_unique<Shrinking>();
-    scope.shrinks = true;  // before any part is read
-    for (LiveAccess const part : scope.parts) {
-      std::lock_guard const stays_live(part.task->lock);
-      if (part.task->live_id.load(std::memory_order_relaxed) == part.id)
-        count_child(scope, *part.task);
+    scope.shrinks = true;  // before any child is read
+    for (LiveAccess const child : scope.children) {
+      std::lock_guard const stays_live(child.task->lock);
+      if (child.task->live_id.load(std::memory_order_relaxed) == child.id)
+        count_child(scope, *child.task);
     }
   }
   keep_needs(scope, demotion);
 }
 
-/// Plans to keep what the unfinished parts need. An access that does not change keeps its place.
+/// Plans to keep what the unfinished children need. An access that does not change keeps its place.
 void Demotions::keep_needs(Scope& scope, Demotion& demotion) {
-  Scope& outer = scope_of(*scope.owner);
+  Scope& outer = scope_of(*scope.parent);
   Vector<Shrinking::Need*> needs;
   scope.shrinking->for_each_need([&](Shrinking::Need& need) { needs.push_back(&need); });
   std::sort(needs.begin(), needs.end(), [](Shrinking::Need const* a, Shrinking::Need const* b) {
-    return a->of_parts->area.begin() < b->of_parts->area.begin();
+    return a->of_children->area.begin() < b->of_children->area.begin();
   });
   HashMap<AreaEntry*, Vector<std::size_t>> places;
   for (std::size_t k = 0; k < demotion.accesses.size(); ++k)
@@ -94,7 +95,7 @@ void Demotions::keep_needs(Scope& scope, Demotion& demotion) {
     AreaEntry* entry = need->of_parent;
     if (entry == nullptr)
       entry = &outer.table.find_or_make(
-          {need->of_parts->area, need->mode, need->of_parts, &entry_ops}, outer.newest);
+          {need->of_children->area, need->mode, need->of_children, &entry_ops}, outer.newest);
     entries.push_back(entry);
     bool found = false;
     for (std::size_t const k : places[entry]) {
@@ -116,8 +117,8 @@ void Demotions::keep_needs(Scope& scope, Demotion& demotion) {
   demotion.replace([&](std::size_t k) { return stays[k]; }, added);
 }
 
-/// Gives up what ended parts needed, where the owner has an access for each need that is left. So
-/// these needs are not searched one by one, as a task may have thousands of parts.
+/// Gives up what ended children needed, where the parent has an access for each need that is left.
+/// So these needs are not searched one by one, as a task may have thousands of children.
 void Demotions::give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion) {
   auto const is_retired = [&](Demotion::Kept const& mine) {
     return std::any_of(gone.begin(), gone.end(), [&](Shrinking::Need const& need) {
@@ -134,32 +135,32 @@ void Demotions::give_up_needs(std::span<Shrinking::Need const> gone, Demotion& d
   demotion.replace([&](std::size_t k) { return stays[k]; }, std::span<Demotion::Kept const>());
 }
 
-void Demotions::child_over(Scope& scope, TaskId part, WorkerSlot& slot) {
-  Task& owner = *scope.owner;  // not complete before the part has been counted out
+void Demotions::child_over(Scope& scope, TaskId child, WorkerSlot& slot) {
+  Task& parent = *scope.parent;  // not complete before the child has been counted out
   Vector<Task*> ready;
   Vector<Task*> granted;
   {
-    ChildrenHold const parts(owner, m_submission, ChildrenHold::nested);
-    Vector<Shrinking::Need> const gone = scope.shrinking->child_over(part);
+    ChildrenHold const children(parent, m_submission, ChildrenHold::nested);
+    Vector<Shrinking::Need> const gone = scope.shrinking->child_over(child);
     if (gone.empty()) return;
     {
-      // No other task may see data that a failed part has not written. So once the owner has
+      // No other task may see data that a failed child has not written. So once the parent has
       // failed, it keeps what it has until it is complete.
-      std::lock_guard const lock(owner.lock);
-      if (owner.failure != nullptr) return;
+      std::lock_guard const lock(parent.lock);
+      if (parent.failure != nullptr) return;
     }
-    ScopeHold const outer(guard_of(owner), m_submission);
-    Demotion demotion(owner);
+    ScopeHold const outer(guard_of(parent), m_submission);
+    Demotion demotion(parent);
     try {
       if (scope.shrinking->are_placed())
         give_up_needs(gone, demotion);
       else
         keep_needs(scope, demotion);
-    } catch (std::bad_alloc const&) {  // it keeps what it has, until the next part or its own end
+    } catch (std::bad_alloc const&) {  // it keeps what it has, until the next child or its own end
       return;
     }
     if (demotion.given_up.empty()) return;
-    apply(owner, demotion, false, ready, granted);
+    apply(parent, demotion, false, ready, granted);
   }
   for (Task* other : granted) m_kernel.push(*other, &slot);
   for (Task* other : ready) m_kernel.make_ready(*other, &slot);

@@ -20,8 +20,8 @@
 /// counts as searching, so no other thread is woken in its place. So it backs off only as long as
 /// the submitter has a lent permit (`Workers::somebody_submits`), or, beside a single worker, a
 /// core of its own. (The worker would otherwise go to sleep and be woken every few tasks, and to
-/// wake it takes as long as to submit fifty.) Children do not count as submissions in either case, as
-/// the thread that submits them may wait for them. Many idle workers share one `SpinLeader`, and
+/// wake it takes as long as to submit fifty.) Children do not count as submissions in either case,
+/// as the thread that submits them may wait for them. Many idle workers share one `SpinLeader`, and
 /// themselves check only how long it has been.
 ///
 /// Each look at the submitter's progress takes a cache line away from it, and its next atomic

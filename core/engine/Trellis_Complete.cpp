@@ -111,22 +111,22 @@ Task* Engine::finish_task(Task& task, WorkerSlot& slot, TaskState state, int row
   return Impl::finish(*this, task, slot, state, row, TaskEnds(*this, task, slot));
 }
 
-/// Completes a part, and the task that it is a part of if nothing else of that is left. (This is a
-/// loop, as tasks nest deep.)
+/// Completes a child, and the task that it is a child of if nothing else of that is left. (This is
+/// a loop, as tasks nest deep.)
 Task* Engine::finish_child(Task& first, WorkerSlot& slot, TaskState state, int row) {
   Scope* scope = static_cast<Scope*>(first.scope);
   TaskId id = first.id;
-  if (first.failure != nullptr) inherit(*scope->owner, first.failure);
+  if (first.failure != nullptr) inherit(*scope->parent, first.failure);
   Task* next = finish_task(first, slot, state, row);
   if (scope->shrinks) m_demotions.child_over(*scope, id, slot);
   while (scope != nullptr && scope->open.child_over(Children::runs_body(Frame::top, *scope))) {
-    Task& whole = *scope->owner;
+    Task& whole = *scope->parent;
     state = scope->parent_state == TaskState::done ? state_of_parent(whole) : scope->parent_state;
     row = scope->parent_row;
     scope = whole.scope_kind == ScopeKind::children ? static_cast<Scope*>(whole.scope) : nullptr;
     id = whole.id;
     Holding const holding(slot, next);
-    if (scope != nullptr && whole.failure != nullptr) inherit(*scope->owner, whole.failure);
+    if (scope != nullptr && whole.failure != nullptr) inherit(*scope->parent, whole.failure);
     Task* const another = finish_one(whole, slot, state, row);
     if (scope != nullptr && scope->shrinks) m_demotions.child_over(*scope, id, slot);
     if (next == nullptr)

@@ -29,10 +29,10 @@ inline void take_entry(FoundEntries& found, std::size_t k, AccessRequest const& 
   if (mode == Mode::exclusive || request.state != nullptr) found.is_special = true;
 }
 
-/// Finds the entries for a part, with its additional checks, or with prefetches where look-ups miss
-/// the caches.
+/// Finds the entries for a child, with its additional checks, or with prefetches where look-ups
+/// miss the caches.
 [[gnu::noinline]] void find_children_or_far(TaskSpec const& spec, Scope& scope, TaskId last,
-                                         FoundEntries& found) {
+                                            FoundEntries& found) {
   AccessTable& table = scope.table;
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
@@ -242,7 +242,7 @@ void Submission::synchronize(Task& task, Scope& scope, std::int32_t& edges) {
       task, task.id, scope,
       [&](auto&& come_after) {
         if (task.scope != nullptr) {
-          for (LiveAccess const part : scope.parts) come_after(part);
+          for (LiveAccess const child : scope.children) come_after(child);
         } else {
           m_slab.for_each([&](Task& other) {
             TaskId const id = other.live_id.load(std::memory_order_acquire);

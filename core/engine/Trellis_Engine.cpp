@@ -45,7 +45,7 @@ Engine::Engine(TaskGraphOptions const& options)
               m_device_tasks.streams()),
       m_graphs(*this, m_cancellation, m_destructors, m_plans, m_device_tasks.streams()),
       m_iterations(*this, m_submission, m_destructors, m_graphs, m_children, m_policy_edges,
-               m_device_tasks.streams()),
+                   m_device_tasks.streams()),
       m_wide_spaces(m_options),
       m_places(*options.bind, *options.threads_per_worker, options.name),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker,
@@ -176,8 +176,8 @@ void Kernel::let_others_pass(Task& task) {
   }
   for (Task* other : granted) push(*other, nullptr);
 }
-void Kernel::parents_let_others_pass(Task const& part, Vector<Task*>& granted) {
-  for (Task* task = parent_of(part); task != nullptr && !m_serial; task = enclosing(*task))
+void Kernel::parents_let_others_pass(Task const& child, Vector<Task*>& granted) {
+  for (Task* task = parent_of(child); task != nullptr && !m_serial; task = enclosing(*task))
     if (task->exclusive) engine_of(*this).m_exclusion.let_others_pass(*task, granted);
 }
 
@@ -196,11 +196,11 @@ void Kernel::wait_for(TaskHandle const& handle, Frame* frame) {
   engine_of(*this).m_waiting.wait_for(handle, frame);
 }
 void Kernel::wait_for_started_children(TaskHandle const& self, TaskHandle const& running,
-                                    Frame* frame) {
+                                       Frame* frame) {
   engine_of(*this).m_waiting.wait_for_started_children(self, running, frame);
 }
-void Kernel::wait_for_fork_join(TaskHandle const& section, ForkJoinGate& gate) {
-  engine_of(*this).m_waiting.wait_for_fork_join(section, gate);
+void Kernel::wait_for_fork_join(TaskHandle const& fork_join, ForkJoinGate& gate) {
+  engine_of(*this).m_waiting.wait_for_fork_join(fork_join, gate);
 }
 void Kernel::rethrow(TaskHandle const& handle) const {
   engine_of(*this).m_waiting.rethrow(handle);

@@ -91,14 +91,14 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] Submission& submission() { return m_submission; }
   [[nodiscard]] Waiting& waiting() { return m_waiting; }
   [[nodiscard]] Demotions& demotions() { return m_demotions; }
-  [[nodiscard]] Children& parts() { return m_children; }
+  [[nodiscard]] Children& children() { return m_children; }
   [[nodiscard]] Cancellation& cancellation() { return m_cancellation; }
   [[nodiscard]] Polling& polling() { return m_polling; }
   [[nodiscard]] Plans& plans() { return m_plans; }
-  [[nodiscard]] Iterations& passes() { return m_iterations; }
+  [[nodiscard]] Iterations& iterations() { return m_iterations; }
   [[nodiscard]] Orchestrator& orchestrator() { return m_orchestrator; }
   [[nodiscard]] FusionPool& fusion() { return m_fusion; }
-  [[nodiscard]] ForkJoins& sections() { return m_fork_joins; }
+  [[nodiscard]] ForkJoins& fork_joins() { return m_fork_joins; }
   [[nodiscard]] WideSpaces& wide_spaces() { return m_wide_spaces; }
   [[nodiscard]] Completions& completions() { return m_completions; }
 
@@ -116,12 +116,12 @@ class Engine final : public Kernel, private TaskSource {
     m_workers.ready_added();  // a thread has to poll the device
   }
   void run(Task* task, WorkerSlot& slot, Condition stop) override;
-  /// Completes a task, or a run of a recorded one, see Trellis_Finish.hpp. With the last part of a
+  /// Completes a task, or a run of a recorded one, see Trellis_Finish.hpp. With the last child of a
   /// task that task is complete, too. (Children that were launched as one graph end in
   /// PlanGraphs::end_children.)
   Task* complete(Task& task, WorkerSlot& slot, TaskState state, int row) {
     return task.scope_kind == ScopeKind::children ? finish_child(task, slot, state, row)
-                                               : finish_one(task, slot, state, row);
+                                                  : finish_one(task, slot, state, row);
   }
   Task* hand_over_each(Vector<Task*>& ready, WorkerSlot& slot);
 
@@ -163,7 +163,7 @@ class Engine final : public Kernel, private TaskSource {
     return any_continuation(slot) && ++slot.since_continuation > before_continuation;
   }
   static constexpr int before_continuation = 8;  ///< tasks
-  static constexpr int before_others = 8;        ///< sections, or tasks of the main thread
+  static constexpr int before_others = 8;        ///< fork-joins, or tasks of the main thread
   Task* run_one(Task& task, WorkerSlot& slot);
   [[gnu::noinline]] Task* run_special(Task& task, WorkerSlot& slot);
   TaskState run_body(Task& task, WorkerSlot& slot);
@@ -206,7 +206,7 @@ class Engine final : public Kernel, private TaskSource {
   // Every thread reads these after each task.
   alignas(64) TaskQueue
       m_continuations;  ///< bodies that run again and again, on any thread; see pop
-  TaskQueue m_awaited;  ///< sections that are ready, for which threads wait; see pop
+  TaskQueue m_awaited;  ///< fork-joins that are ready, for which threads wait; see pop
 
   alignas(64) FusionPool m_fusion;
   Waiting m_waiting;

@@ -74,15 +74,15 @@ bool Engine::has_own(WorkerSlot const& slot) const {
 /// whether anything goes before that (`something_is_due`). Tasks of the main thread may submit
 /// others of its own until some other task is over. So another task has its turn after a few.
 ///
-/// A section that has had to wait for what comes before it has a thread that waits for it, and does
-/// nothing else. So it goes before what the policy has, where it would be the last. Threads may
-/// fork sections again and again until some other task is over. So the policy's tasks have a turn
-/// after a few sections.
+/// A fork-join that has had to wait for what comes before it has a thread that waits for it, and
+/// does nothing else. So it goes before what the policy has, where it would be the last. Threads
+/// may start fork-joins again and again until some other task is over. So the policy's tasks have a
+/// turn after a few fork-joins.
 ///
-/// No wake-up is lost (see Workers). A section is in `m_awaited` before `push_own` looks for a
+/// No wake-up is lost (see Workers). A fork-join is in `m_awaited` before `push_own` looks for a
 /// thread to wake. A thread that goes to sleep gives its permit back, and then asks `has_task`,
 /// which looks there. Both are sequentially consistent. So a relaxed look in `pop` may miss a
-/// section: `has_task` finds it before the thread sleeps.
+/// fork-join: `has_task` finds it before the thread sleeps.
 ///
 /// Tasks whose last Completion has been resolved go first, as much may wait for them. A thread that
 /// finds no task polls progress functions below.

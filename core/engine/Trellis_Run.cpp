@@ -37,7 +37,7 @@ bool Engine::may_not_exclude_serially(Task& task, WorkerSlot& slot) {
   return !may_exclude(task, &slot);
 }
 
-/// Runs the body. Returns the state that the task ends with if no part is left.
+/// Runs the body. Returns the state that the task ends with if no child is left.
 [[gnu::always_inline]] inline TaskState Engine::run_body(Task& task, WorkerSlot& slot) {
   TaskState state = TaskState::done;
   bool const refined = task.is_split;
@@ -53,7 +53,7 @@ bool Engine::may_not_exclude_serially(Task& task, WorkerSlot& slot) {
                     task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr,
                     task.label);
     } catch (ChildFailed const&) {
-      state = TaskState::failed;  // the part has left its failure here
+      state = TaskState::failed;  // the child has left its failure here
     } catch (...) {
       state = TaskState::failed;
       inherit(task, current_failure(task));

@@ -38,7 +38,7 @@ void Engine::require_idle(int workers, int threads_per_worker) const {
   if (ProgressSource::is_calling()) refuse("the call comes from a progress function");
   if (!m_workers.on_main_thread()) refuse("only the thread that has made the graph may ask for it");
   if (PlanRecording::of(*this) != nullptr)
-    refuse("this thread is recording a plan, or a pass of a loop");
+    refuse("this thread is recording a plan, or an iteration of a loop");
   if (std::uint64_t const open = in_flight(); open != 0)
     refuse(std::to_string(open) + (open == 1 ? " task is" : " tasks are") +
            " in flight; wait for the graph first");

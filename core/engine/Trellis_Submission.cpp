@@ -29,8 +29,9 @@
 namespace trellis::Impl {
 
 Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main,
-                       PolicyEdges& policy_edges, Children& parts, Plans& plans, Iterations& passes,
-                       Destructors& destructors, Waiters& waiters, Waiting& waiting)
+                       PolicyEdges& policy_edges, Children& children, Plans& plans,
+                       Iterations& iterations, Destructors& destructors, Waiters& waiters,
+                       Waiting& waiting)
     : m_kernel(kernel),
       m_submission(kernel.lock()),
       m_slab(kernel.slab()),
@@ -41,9 +42,9 @@ Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& mai
       m_main(main),
       m_workers(kernel.workers()),
       m_policy_edges(policy_edges),
-      m_children(parts),
+      m_children(children),
       m_plans(plans),
-      m_iterations(passes),
+      m_iterations(iterations),
       m_destructors(destructors),
       m_waiters(waiters),
       m_waiting(waiting),
@@ -104,7 +105,7 @@ TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
 /// The warnings look at the call before the task is submitted, as its body may submit others.
 TaskHandle Submission::take_warned(TaskSpec&& spec, Frame* frame) {
   PlanRecording const* const recording = PlanRecording::of(m_kernel);
-  bool const is_recorded = recording != nullptr && recording->pass == nullptr;
+  bool const is_recorded = recording != nullptr && recording->iteration == nullptr;
   // Tasks may be ordered by the body that submits them, and by rules.
   bool const ordered_otherwise = Frame::top != nullptr || !m_rules.empty();
   Warnings::Call const call(*m_warnings, spec, is_recorded ? recording->plan.get() : nullptr,
@@ -142,13 +143,14 @@ TaskHandle Submission::take_other(TaskSpec&& spec, Frame* frame) {
   return names_tasks || m_tells_policy ? submit_checked(spec, frame) : submit_child(spec, frame);
 }
 
-/// Submits a task that is a part of none. A thread that records, or a pass that collects, takes it
-/// first.
+/// Submits a task that is a child of none. A thread that records, or an iteration that collects,
+/// takes it first.
 TaskHandle Submission::submit_root(TaskSpec&& spec, Frame* frame) {
   if (PlanRecording* const recording = PlanRecording::of(m_kernel)) {
-    if (recording->pass == nullptr) return m_plans.record_task(*recording, std::move(spec));
+    if (recording->iteration == nullptr) return m_plans.record_task(*recording, std::move(spec));
     if (frame == nullptr) has_news();
-    if (TaskHandle const task = m_iterations.collect_task(*recording, spec); task.valid()) return task;
+    if (TaskHandle const task = m_iterations.collect_task(*recording, spec); task.valid())
+      return task;
   }
   if (m_serial && frame == nullptr) return run_at_once(spec);
   if (frame == nullptr) has_news();
@@ -198,13 +200,13 @@ TaskHandle Submission::admit_and_publish(TaskSpec& spec, Frame* frame) {
   return task;
 }
 
-/// Admits a task that is a part of none. The caller holds the lock of the graph.
+/// Admits a task that is a child of none. The caller holds the lock of the graph.
 inline Submission::Admitted Submission::admit_root(TaskSpec& spec, Frame const* frame) {
   if (spec.after.empty() && spec.replays == nullptr) return admit(spec, m_root, frame);
   return admit_behind(spec, frame);
 }
 
-/// Admits a task that is a part of none behind what the call names.
+/// Admits a task that is a child of none behind what the call names.
 Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame) {
   std::vector<TaskHandle> resolved;
   if (!spec.after.empty()) m_plans.resolve_after(spec, resolved);
@@ -219,11 +221,11 @@ Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame
 
 /// Called in a `DeferDestructors`.
 [[gnu::always_inline]] inline Submission::Admitted Submission::admit_child(TaskSpec& spec,
-                                                                          Frame const* frame) try {
+                                                                           Frame const* frame) try {
   WorkerSlot* const slot = m_children.slot_for_children(frame);
   ChildrenHold const lock(*spec.parent.task, m_submission, ChildrenHold::first_while_deferring);
   NestedHold const graph(m_submission, slot == nullptr);
-  Scope& scope = m_children.open_scope(Kernel::require_live(spec.parent, "gets a part"), slot);
+  Scope& scope = m_children.open_scope(Kernel::require_live(spec.parent, "gets a child"), slot);
   Admitted admitted = admit(spec, scope, frame, slot);
   m_children.add_child(scope, *admitted.task, frame);
   if (scope.waits_for_parent) --admitted.rest;
@@ -240,7 +242,7 @@ TaskHandle Submission::submit_child(TaskSpec& spec, Frame* frame) {
   return m_kernel.handle_of(admitted.task, id);
 }
 
-/// Submits a task whose edges might close a circle of waits. That is a part that names tasks to
+/// Submits a task whose edges might close a circle of waits. That is a child that names tasks to
 /// come after, or any task where the policy sees each one before it can start, and may add edges.
 /// Until its edges are there no task may begin a wait that they would make hopeless.
 TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
@@ -278,7 +280,7 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   waiters_lock.unlock();
   publish(*admitted.task, admitted.rest, frame);
   m_policy_edges.release(reported);
-  // What the task comes after now may hold up its owner, and the policy may have put something of
+  // What the task comes after now may hold up its parent, and the policy may have put something of
   // the main thread's before what that thread waits for: it may have to run something else. (Other
   // new tasks hold up none.) The edges are there before the epoch moves.
   if (!m_main.empty()) m_waiting.main_looks_again();
@@ -316,7 +318,7 @@ void Submission::wait_for_room(Until const& until) {
 /// thread does next. When bodies poll there always is something to run, so any room is enough then,
 /// too.
 void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>& lock) {
-  constexpr std::uint64_t looked_ahead = 64;  // then parts are counted, too
+  constexpr std::uint64_t looked_ahead = 64;  // then children are counted, too
   std::uint64_t const cap = *m_kernel.options().in_flight;
   while (m_submitted.load(std::memory_order_relaxed) >= m_room_until) {
     if (std::uint64_t const now = m_kernel.in_flight(); now < cap) {
@@ -380,7 +382,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>&
     m_kernel.events().statistics().fusable();
   }
   task.keeps_body = spec.ops->may_be_deferred && m_destructors.may_defer_body(task, spec);
-  if (task.keeps_body)  // then it is a part of none, and the graph's lock is held
+  if (task.keeps_body)  // then it is a child of none, and the graph's lock is held
     m_deferred_until = m_submitted.load(std::memory_order_relaxed) + long_for_deferred;
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);

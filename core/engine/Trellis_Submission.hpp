@@ -44,29 +44,29 @@ class Warnings;
 class Submission {
  public:
   Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main, PolicyEdges& policy_edges,
-             Children& parts, Plans& plans, Iterations& passes, Destructors& destructors, Waiters& waiters,
-             Waiting& waiting);
+             Children& children, Plans& plans, Iterations& iterations, Destructors& destructors,
+             Waiters& waiters, Waiting& waiting);
   Submission(Submission const&) = delete;
   Submission& operator=(Submission const&) = delete;
 
   /// Adds a task. May run other tasks first, when too many are in flight.
   /// `frame`: the calling thread's.
   TaskHandle submit(TaskSpec&& spec, Frame* frame);
-  /// Returns, as text, a task that is a part of none, is not complete, and accesses some of this
+  /// Returns, as text, a task that is a child of none, is not complete, and accesses some of this
   /// area; or nothing. Code outside of the graph that is about to use the area calls this, too.
   [[nodiscard]] std::string user_of(Area const& area);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
-  // Returns the number of tasks that the graph counts. A thread that submits parts may count them
-  // itself.
+  // Returns the number of tasks that the graph counts. A thread that submits children may count
+  // them itself.
   [[nodiscard]] std::uint64_t submitted() const {
     return m_submitted.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t edges() const { return m_edges.load(std::memory_order_relaxed); }
   [[nodiscard]] std::atomic<int> const& waiting_for_room() const { return m_waiting_for_room; }
 
-  /// Returns the scope of the tasks that are parts of none. Guarded by the graph's lock.
+  /// Returns the scope of the tasks that are children of none. Guarded by the graph's lock.
   [[nodiscard]] Scope& root() { return m_root; }
   [[nodiscard]] std::deque<TagRule> const& rules() const { return m_rules; }
   /// Takes so many ids in a row, for runs of recorded tasks. Returns the one before them. The
@@ -153,9 +153,9 @@ class Submission {
   bool const m_serial;
   std::deque<TagRule> m_rules;  ///< does not change once there are tasks
 
-  // These are in other cache lines than the data that a thread that submits parts only reads.
+  // These are in other cache lines than the data that a thread that submits children only reads.
   alignas(64) TaskIds m_all_ids;
-  alignas(64) Scope m_root;  ///< guarded by m_submission: the tasks that are parts of none
+  alignas(64) Scope m_root;  ///< guarded by m_submission: the tasks that are children of none
   // The tasks that the graph counts, see above; written under m_submission.
   std::atomic<std::uint64_t> m_submitted{0};
   std::atomic<std::uint64_t> m_edges{0};

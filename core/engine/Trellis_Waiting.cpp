@@ -38,8 +38,8 @@ constexpr std::chrono::milliseconds longest_without_look{256};
 
 Waiting::Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQueue& main,
                  SerialTurn& serial_turn, Completions& completions, Destructors& destructors,
-                 DeviceTasks& device_tasks, FusionPool& fusion, Iterations& passes, Plans& plans,
-                 Polling& polling, ForkJoins& sections)
+                 DeviceTasks& device_tasks, FusionPool& fusion, Iterations& iterations,
+                 Plans& plans, Polling& polling, ForkJoins& fork_joins)
     : m_kernel(kernel),
       m_submission(kernel.lock()),
       m_failures(kernel.failures()),
@@ -54,17 +54,17 @@ Waiting::Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQue
       m_destructors(destructors),
       m_device_tasks(device_tasks),
       m_fusion(fusion),
-      m_iterations(passes),
+      m_iterations(iterations),
       m_plans(plans),
       m_polling(polling),
-      m_fork_joins(sections) {}
+      m_fork_joins(fork_joins) {}
 
 /// Throws if the thread records: it cannot wait for tasks that it records, as they do not run.
 void Waiting::require_no_recording() const {
   if (m_submission.is_held_here()) Submitting::refuse();
   if (PlanRecording::top == nullptr) return;
   PlanRecording const* const recording = PlanRecording::of(m_kernel);
-  if (recording != nullptr && recording->pass == nullptr)
+  if (recording != nullptr && recording->iteration == nullptr)
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + m_kernel.options().name +
                     " is recording a plan on this thread; nothing runs before it is "
@@ -340,10 +340,11 @@ inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, ForkJoi
   if (!run_needed(frame, leads_to_child, done)) wait_long(frame, handle);
 }
 
-/// Waits for a section that no thread can have begun. If it is a part of the waiting task and has
-/// no predecessors, it runs here at once, as that wait cannot be hopeless. Any other section may be
-/// begun by other threads once the search for circles knows of the wait.
-void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_child, ForkJoinGate& gate) {
+/// Waits for a fork-join that no thread can have begun. If it is a child of the waiting task and
+/// has no predecessors, it runs here at once, as that wait cannot be hopeless. Any other fork-join
+/// may be begun by other threads once the search for circles knows of the wait.
+void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_child,
+                         ForkJoinGate& gate) {
   Task& task = *handle.task;
   bool const here = is_child && &frame == Frame::top && may_run_above(frame) && !task.exclusive &&
                     !task.marks.main_thread && !task.runs_on_device() &&
@@ -364,7 +365,7 @@ void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
     if (m_kernel.is_done(handle)) return;
     of_this = is_within(*handle.task, {&frame.task, frame.task.id});
   }
-  // The search for circles knows anyway that this task cannot be complete before its parts are.
+  // The search for circles knows anyway that this task cannot be complete before its children are.
   if (of_this && run_needed_for(frame, handle)) return;
   sleep_inside(frame, handle);
 }
@@ -398,9 +399,9 @@ void Waiting::require_may_wait() const {
   if (frame != nullptr && frame->is_launch()) refuse_while_launched(*frame);
 }
 
-/// Waits for a section. Outside of tasks the thread runs the section and its parts. It runs no
-/// other tasks except those that no other thread may run: others might take longer than the
-/// section, or wait for what the program does after it. When it finds none it sleeps, and another
+/// Waits for a fork-join. Outside of tasks the thread runs the fork-join and its children. It runs
+/// no other tasks except those that no other thread may run: others might take longer than the
+/// fork-join, or wait for what the program does after it. When it finds none it sleeps, and another
 /// thread gets its place.
 void Waiting::wait_for_fork_join(TaskHandle const& asked, ForkJoinGate& gate) {
   if (Frame* const frame = Frame::of(m_kernel)) return wait_for_gated(asked, frame, true, &gate);
@@ -457,7 +458,7 @@ bool Waiting::run_needed_for(Frame& frame, TaskHandle const& handle) {
 namespace {
 
 /// True if a path of edges leads from a ready task, which no thread takes meanwhile, to the awaited
-/// one, or to a part of it. Where many tasks are behind it, only some are checked.
+/// one, or to a child of it. Where many tasks are behind it, only some are checked.
 ///
 /// The ready task keeps all tasks behind it pending, so none of these cells is reused. This is
 /// called under the lock of a policy's queue, and takes the locks of these tasks one by one. That
@@ -586,7 +587,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
     return;
   }
   /// Lets tasks pass that would wait behind tasks which wait for this task, or for one that it is a
-  /// part of.
+  /// child of.
   struct SleepingHolder {
     Waiting& waiting;
     Vector<Task*> holders;
@@ -654,7 +655,8 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
 
 namespace {
 
-/// True if nothing is left of a task except its body, or the part that is its rest, on this thread.
+/// True if nothing is left of a task except its body, or the child that is its rest, on this
+/// thread.
 struct ChildrenOver {
   OpenChildren const& open;
   bool const is_continuation;
@@ -667,8 +669,8 @@ struct ChildrenOver {
 
 /// Does the work of wait_for_children.
 [[gnu::always_inline]] inline void Waiting::wait_for_children_here(TaskHandle const& self,
-                                                                TaskHandle const& running,
-                                                                Frame* frame) {
+                                                                   TaskHandle const& running,
+                                                                   Frame* frame) {
   Task& task = *self.task;
   if (!task.is_split.load(std::memory_order_acquire)) return;
   refuse_in_progress_function();
@@ -687,19 +689,19 @@ struct ChildrenOver {
     run_needed_for_long(*frame, is_child, all_done);
   }
   while (!all_done()) {
-    TaskHandle part = m_kernel.handle_of(nullptr, 0);
+    TaskHandle child = m_kernel.handle_of(nullptr, 0);
     {
       ChildrenHold const lock(task, m_submission);
-      for (LiveAccess const other : scope->parts)
+      for (LiveAccess const other : scope->children)
         if (other.id != running.id &&
             other.task->live_id.load(std::memory_order_acquire) == other.id) {
-          part.task = other.task;
-          part.id = other.id;
+          child.task = other.task;
+          child.id = other.id;
           break;
         }
     }
-    if (part.task == nullptr) break;
-    wait_long(*frame, part);
+    if (child.task == nullptr) break;
+    wait_long(*frame, child);
   }
   FailurePtr failure;
   {
@@ -708,24 +710,24 @@ struct ChildrenOver {
   }
   if (failure != nullptr)
     throw ChildFailed(failure->is_asked ? Error::Kind::cancelled : Error::Kind::task_failed,
-                     failure->origin_text + (failure->is_asked ? " was cancelled: " : " failed: ") +
-                         failure->what,
-                     failure->cause);
+                      failure->origin_text +
+                          (failure->is_asked ? " was cancelled: " : " failed: ") + failure->what,
+                      failure->cause);
 }
 
-/// `running`: the task, or the rest of its body, which is a part itself and waits for the others.
+/// `running`: the task, or the rest of its body, which is a child itself and waits for the others.
 void Waiting::wait_for_children(TaskHandle const& self, TaskHandle const& running, Frame* frame) {
   if (frame == nullptr || &frame->task != running.task || frame->task.id != running.id)
     throw Error(Error::Kind::bad_input,
                 "Trellis: task #" + std::to_string(self.id) +
-                    " waits for its parts, but not from within its own body");
+                    " waits for its children, but not from within its own body");
   if (m_submission.is_held_here()) Submitting::refuse();
   if (ForkJoins::any_here() && m_fork_joins.end_phase(*frame)) return;
   wait_for_children_here(self, running, frame);
 }
 
 [[gnu::noinline]] void Waiting::wait_for_started_children(TaskHandle const& self,
-                                                       TaskHandle const& running, Frame* frame) {
+                                                          TaskHandle const& running, Frame* frame) {
   wait_for_children_here(self, running, frame);
 }
 

@@ -44,8 +44,8 @@ class Waiting {
  public:
   Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQueue& main,
           SerialTurn& serial_turn, Completions& completions, Destructors& destructors,
-          DeviceTasks& device_tasks, FusionPool& fusion, Iterations& passes, Plans& plans,
-          Polling& polling, ForkJoins& sections);
+          DeviceTasks& device_tasks, FusionPool& fusion, Iterations& iterations, Plans& plans,
+          Polling& polling, ForkJoins& fork_joins);
   Waiting(Waiting const&) = delete;
   Waiting& operator=(Waiting const&) = delete;
 
@@ -75,13 +75,13 @@ class Waiting {
   /// Called by a thread that waits for another graph, see HelpedGraphs. It does not wait.
   void help();
   void wait_for_children(TaskHandle const& self, TaskHandle const& running, Frame* frame);
-  /// Waits for parts of which none is held, see ForkJoins.
+  /// Waits for children of which none is held, see ForkJoins.
   void wait_for_started_children(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// Throws where no wait of this thread is allowed, whatever it is for.
   void require_may_wait() const;
   /// Called by a thread, outside of tasks or within one, that has called `fork_join`. The gate
   /// opens when the wait can end, and cannot throw any more.
-  void wait_for_fork_join(TaskHandle const& section, ForkJoinGate& gate);
+  void wait_for_fork_join(TaskHandle const& fork_join, ForkJoinGate& gate);
 
   void main_looks_again();
 
@@ -95,15 +95,16 @@ class Waiting {
   void refuse_in_progress_function() const;
   [[noreturn]] void refuse_wait_of_progress_function() const;
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
-  /// True if the task, which is not complete, is a part of the other one, or of a part of it. The
-  /// tasks that it is a part of are not complete either, so none of these cells is reused
+  /// True if the task, which is not complete, is a child of the other one, or of a child of it. The
+  /// tasks that it is a child of are not complete either, so none of these cells is reused
   /// meanwhile.
   [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole) {
-    Task const* owner = enclosing(task);
-    // The task that another one is a part of has a smaller id, unless it is a recorded task.
-    while (owner != nullptr && (owner != whole.task || owner->id != whole.id))
-      owner = owner->id < whole.id && whole.id < PlanNode::recorded ? nullptr : enclosing(*owner);
-    return owner != nullptr;
+    Task const* parent = enclosing(task);
+    // The task that another one is a child of has a smaller id, unless it is a recorded task.
+    while (parent != nullptr && (parent != whole.task || parent->id != whole.id))
+      parent =
+          parent->id < whole.id && whole.id < PlanNode::recorded ? nullptr : enclosing(*parent);
+    return parent != nullptr;
   }
   [[nodiscard]] bool may_run_above(Frame const& frame) const;
   template <class Needed, class Done>

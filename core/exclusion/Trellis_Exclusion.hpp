@@ -27,14 +27,14 @@ namespace trellis::Impl {
 /// Keeps tasks that exclude each other (exclusive accesses to overlapping areas, or a rule about
 /// their tags) from running at the same time. Their turns come in the order of the ranks that the
 /// scheduling policy gives them, and among equals in the order in which they become ready. Only
-/// tasks of one scope are compared. The accesses of parts lie within those of their tasks. Tasks
-/// that exclude each other do so for their parts, as a task holds its areas until all its parts are
-/// done.
+/// tasks of one scope are compared. The accesses of children lie within those of their tasks. Tasks
+/// that exclude each other do so for their children, as a task holds its areas until all its
+/// children are done.
 ///
 /// INVARIANT. Under the mutex: no two holders conflict. A task waits only while it conflicts with a
 /// holder, or is kept back by the front, the waiting task whose turn comes first. The front keeps
 /// back later tasks that conflict with it, so that it gets its turn. It does not do so while a
-/// holder in its way sleeps: the body of that holder, or of a part of it, waits for a task, which
+/// holder in its way sleeps: the body of that holder, or of a child of it, waits for a task, which
 /// might be one of those. A task takes all its exclusive areas at once or none, so there is no
 /// deadlock among waiters, and no task with the highest rank starves. What a holder's body wrote is
 /// visible to the next one, as `release` and `acquire` lock the same mutex.
@@ -80,12 +80,12 @@ class Exclusion {
   /// For the record: accesses between two of these tasks may be gone. So their order is chosen
   /// here, though they are not of one group.
   void forget_groups(std::span<Task* const> tasks);
-  /// The body of a task, or of a part of it, waits for another task: appends the tasks that may run
-  /// now. False when the task can be in no task's way, now or after a demotion; else call `wake`
-  /// later.
+  /// The body of a task, or of a child of it, waits for another task: appends the tasks that may
+  /// run now. False when the task can be in no task's way, now or after a demotion; else call
+  /// `wake` later.
   bool sleep(Task& task, Vector<Task*>& ready);
   void wake(Task& task);
-  /// A part of the task waits for a task elsewhere. Until the task is over, it counts as asleep.
+  /// A child of the task waits for a task elsewhere. Until the task is over, it counts as asleep.
   void let_others_pass(Task& task, Vector<Task*>& ready);
   /// Works as `change` for a pending task, which has not come here yet. But if it is refined and
   /// hindered, other tasks read what it has.

@@ -13,7 +13,7 @@
 #include <exception>
 #include <memory>
 
-/// Runs sections, from the beginning of their bodies to the end of their parts.
+/// Runs fork-joins, from the beginning of their bodies to the end of their children.
 namespace trellis::Impl {
 
 namespace {
@@ -28,20 +28,20 @@ auto ask(F&& f) noexcept {
 }  // namespace
 
 ForkJoins::ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
-                   Orchestrator& orchestrator, Children& parts)
+                     Orchestrator& orchestrator, Children& children)
     : m_kernel(kernel),
       m_cancellation(cancellation),
       m_fusion(fusion),
       m_orchestrator(orchestrator),
-      m_children(parts),
+      m_children(children),
       m_workers(kernel.workers()),
       m_serial(kernel.is_serial()) {}
 
-/// A section whose body is under way on this thread.
+/// A fork-join whose body is under way on this thread.
 struct ForkJoins::Open {
   Open(ForkJoins& of, Frame& its_frame, TaskHandle const& its_task, TaskHandle const& its_body,
        int its_depth, std::shared_ptr<Orchestration> whose_advice)
-      : sections(of),
+      : fork_joins(of),
         frame(its_frame),
         self(its_task),
         running(its_body),
@@ -51,13 +51,13 @@ struct ForkJoins::Open {
   Open(Open const&) = delete;
   Open& operator=(Open const&) = delete;
   ~Open() { t_innermost = outer; }
-  /// Returns the section of this frame, if it collects parts; else null.
+  /// Returns the fork-join of this frame, if it collects children; else null.
   static Open* of(Frame const& frame) {
     Open* const top = t_innermost;
     return top != nullptr && &top->frame == &frame && top->collects ? top : nullptr;
   }
 
-  ForkJoins& sections;
+  ForkJoins& fork_joins;
   Frame& frame;
   TaskHandle const& self;
   TaskHandle const& running;
@@ -65,14 +65,14 @@ struct ForkJoins::Open {
   std::shared_ptr<Orchestration> const advice;
   Open* const outer;
   bool collects = false;
-  TaskId released = 0;                             ///< parts up to this one are not held
+  TaskId released = 0;                               ///< children up to this one are not held
   ForkJoinPolicy policy = ForkJoinPolicy::parallel;  ///< that of the last phase
-  // For a phase that is run here, part after part:
+  // For a phase that is run here, child after child:
   Vector<LiveAccess> rest{};
   std::size_t next = 0;  ///< those before it have been started
 };
 
-/// Looks at frames of all graphs, as a section may wait for one of another graph.
+/// Looks at frames of all graphs, as a fork-join may wait for one of another graph.
 int ForkJoins::depth_here() {
   for (Frame const* frame = Frame::top; frame != nullptr; frame = frame->outer) {
     if (frame->what == Frame::What::destroys) continue;  // its task may be over
@@ -83,91 +83,92 @@ int ForkJoins::depth_here() {
 }
 
 void ForkJoins::run(TaskHandle const& self, TaskHandle const& running, int depth,
-                   FunctionRef<void()> body) {
-  Open section(*this, *Frame::of(m_kernel), self, running, depth, m_orchestrator.current());
+                    FunctionRef<void()> body) {
+  Open fork_join(*this, *Frame::of(m_kernel), self, running, depth, m_orchestrator.current());
   /// Tells the advice of the beginning, and on every exit of the end. Tasks that are held back for
   /// it are released then.
   struct Hooks {
-    ForkJoins& sections;
-    Open& section;
-    Hooks(ForkJoins& in_fork_joins, Open& its_fork_join) : sections(in_fork_joins), section(its_fork_join) {
-      ask([&] { section.advice->fork_join_starts(section.depth); });
-      sections.m_fusion.fork_join_starts();
-      sections.m_kernel.events().statistics().section(1);
+    ForkJoins& fork_joins;
+    Open& fork_join;
+    Hooks(ForkJoins& in_fork_joins, Open& its_fork_join)
+        : fork_joins(in_fork_joins), fork_join(its_fork_join) {
+      ask([&] { fork_join.advice->fork_join_starts(fork_join.depth); });
+      fork_joins.m_fusion.fork_join_starts();
+      fork_joins.m_kernel.events().statistics().fork_join(1);
     }
     Hooks(Hooks const&) = delete;
     Hooks& operator=(Hooks const&) = delete;
     ~Hooks() {
       std::size_t may_stay = FuseInstruction::never;
       ask([&] {
-        if (section.policy == ForkJoinPolicy::parallel)
-          may_stay = section.advice->hold_back(TaskKind());
-        section.advice->fork_join_ends(section.depth);
+        if (fork_join.policy == ForkJoinPolicy::parallel)
+          may_stay = fork_join.advice->hold_back(TaskKind());
+        fork_join.advice->fork_join_ends(fork_join.depth);
       });
-      sections.m_kernel.events().statistics().section(-1);
-      sections.m_fusion.fork_join_over(may_stay, section.frame.slot);
+      fork_joins.m_kernel.events().statistics().fork_join(-1);
+      fork_joins.m_fusion.fork_join_over(may_stay, fork_join.frame.slot);
     }
-  } const hooks(*this, section);
-  collect(section);
+  } const hooks(*this, fork_join);
+  collect(fork_join);
   try {
     body();
   } catch (...) {
-    start(section, take_held(section));
+    start(fork_join, take_held(fork_join));
     try {
-      m_kernel.wait_for_started_children(self, running, &section.frame);
+      m_kernel.wait_for_started_children(self, running, &fork_join.frame);
     } catch (ChildFailed const&) {
-      // The part has left its failure; the body's own failure comes first.
+      // The child has left its failure; the body's own failure comes first.
     }
     throw;
   }
-  run_phase(section);
+  run_phase(fork_join);
 }
 
 bool ForkJoins::end_phase(Frame& frame) {
-  Open* const section = Open::of(frame);
-  if (section == nullptr) return false;
-  run_phase(*section);
-  collect(*section);
+  Open* const fork_join = Open::of(frame);
+  if (fork_join == nullptr) return false;
+  run_phase(*fork_join);
+  collect(*fork_join);
   return true;
 }
 
-/// Starts the parts that are left in all sections that this thread is in, of any graph: what waits
-/// here may wait for any of them.
+/// Starts the children that are left in all fork-joins that this thread is in, of any graph: what
+/// waits here may wait for any of them.
 void ForkJoins::start_rests() {
   for (Open* each = t_innermost; each != nullptr; each = each->outer)
-    if (each->next < each->rest.size()) each->sections.start_rest(*each);
+    if (each->next < each->rest.size()) each->fork_joins.start_rest(*each);
 }
 
 ForkJoins::Open* ForkJoins::start_held(Frame& frame) {
   start_rests();
-  Open* const section = Open::of(frame);
-  if (section != nullptr) run_held(*section);
-  return section;
+  Open* const fork_join = Open::of(frame);
+  if (fork_join != nullptr) run_held(*fork_join);
+  return fork_join;
 }
 
-void ForkJoins::collect(Open& section) {
-  section.released = m_children.hold_children(section.self);
-  section.collects = true;
+void ForkJoins::collect(Open& fork_join) {
+  fork_join.released = m_children.hold_children(fork_join.self);
+  fork_join.collects = true;
 }
 
-Vector<LiveAccess> ForkJoins::take_held(Open& section) {
-  section.collects = false;
-  return m_children.take_held(*section.self.task, section.released);
+Vector<LiveAccess> ForkJoins::take_held(Open& fork_join) {
+  fork_join.collects = false;
+  return m_children.take_held(*fork_join.self.task, fork_join.released);
 }
 
-void ForkJoins::start(Open& section, Vector<LiveAccess> const& parts) {
+void ForkJoins::start(Open& fork_join, Vector<LiveAccess> const& children) {
   Vector<Task*> ready;
-  for (LiveAccess const part : parts) trigger(*part.task, nullptr, ready);
-  for (Task* const part : ready) m_kernel.make_ready(*part, &section.frame.slot);
+  for (LiveAccess const child : children) trigger(*child.task, nullptr, ready);
+  for (Task* const child : ready) m_kernel.make_ready(*child, &fork_join.frame.slot);
 }
 
 namespace {
 
-/// Returns the kind that all these parts share, or none.
-TaskKind kind_of(Vector<LiveAccess> const& parts) {
+/// Returns the kind that all these children share, or none.
+TaskKind kind_of(Vector<LiveAccess> const& children) {
   TaskKind kind;
-  for (LiveAccess const part : parts) {
-    TaskKind const next = FusionPool::kind_of(*part.task);
+  for (LiveAccess const child : children) {
+    TaskKind const next = FusionPool::kind_of(*child.task);
     if (!next || (kind && next != kind)) return {};
     kind = next;
   }
@@ -176,34 +177,35 @@ TaskKind kind_of(Vector<LiveAccess> const& parts) {
 
 }  // namespace
 
-/// Asks the advice, without any lock, and starts the held parts, or runs them here.
-void ForkJoins::run_held(Open& section) {
-  Vector<LiveAccess> parts = take_held(section);
-  if (parts.empty()) return;
-  m_kernel.events().statistics().section(0);
-  section.policy =
-      ask([&] { return section.advice->section(section.depth, parts.size(), kind_of(parts)); });
-  if (section.policy == ForkJoinPolicy::serial && !m_serial)
-    run_serially(section, std::move(parts));
+/// Asks the advice, without any lock, and starts the held children, or runs them here.
+void ForkJoins::run_held(Open& fork_join) {
+  Vector<LiveAccess> children = take_held(fork_join);
+  if (children.empty()) return;
+  m_kernel.events().statistics().fork_join(0);
+  fork_join.policy = ask([&] {
+    return fork_join.advice->fork_join(fork_join.depth, children.size(), kind_of(children));
+  });
+  if (fork_join.policy == ForkJoinPolicy::serial && !m_serial)
+    run_serially(fork_join, std::move(children));
   else
-    start(section, parts);
+    start(fork_join, children);
 }
 
-void ForkJoins::run_phase(Open& section) {
-  run_held(section);
-  m_kernel.wait_for_started_children(section.self, section.running, &section.frame);
+void ForkJoins::run_phase(Open& fork_join) {
+  run_held(fork_join);
+  m_kernel.wait_for_started_children(fork_join.self, fork_join.running, &fork_join.frame);
 }
 
-/// Runs the parts here, one after the other. A part that cannot run here and now is started, and so
-/// are those behind it, as it might wait for one of them. They are also started when a part that
-/// runs here waits, see `start_held`.
-void ForkJoins::run_serially(Open& section, Vector<LiveAccess>&& parts) {
-  WorkerSlot& slot = section.frame.slot;
-  section.rest = std::move(parts);
-  section.next = 0;
+/// Runs the children here, one after the other. A child that cannot run here and now is started,
+/// and so are those behind it, as it might wait for one of them. They are also started when a child
+/// that runs here waits, see `start_held`.
+void ForkJoins::run_serially(Open& fork_join, Vector<LiveAccess>&& children) {
+  WorkerSlot& slot = fork_join.frame.slot;
+  fork_join.rest = std::move(children);
+  fork_join.next = 0;
   Workers::Narrowed const narrowed(m_workers, slot);
-  while (section.next < section.rest.size()) {
-    Task& task = *section.rest[section.next++].task;
+  while (fork_join.next < fork_join.rest.size()) {
+    Task& task = *fork_join.rest[fork_join.next++].task;
     Vector<Task*> ready;
     trigger(task, nullptr, ready);
     bool const here = !ready.empty() && slot.number >= 0 && !task.exclusive &&
@@ -211,7 +213,7 @@ void ForkJoins::run_serially(Open& section, Vector<LiveAccess>&& parts) {
                       (task.space == nullptr || task.space->is_plain());
     if (!here) {
       if (!ready.empty()) m_kernel.make_ready(task, &slot);
-      start_rest(section);
+      start_rest(fork_join);
       return;
     }
     task.state.store(TaskState::ready, std::memory_order_relaxed);
@@ -220,27 +222,28 @@ void ForkJoins::run_serially(Open& section, Vector<LiveAccess>&& parts) {
   }
 }
 
-void ForkJoins::start_rest(Open& section) {
-  Vector<LiveAccess> const rest(section.rest.begin() + static_cast<std::ptrdiff_t>(section.next),
-                                section.rest.end());
-  section.next = section.rest.size();
-  start(section, rest);
+void ForkJoins::start_rest(Open& fork_join) {
+  Vector<LiveAccess> const rest(
+      fork_join.rest.begin() + static_cast<std::ptrdiff_t>(fork_join.next), fork_join.rest.end());
+  fork_join.next = fork_join.rest.size();
+  start(fork_join, rest);
 }
 
-void ForkJoins::join(TaskHandle const& section) {
+void ForkJoins::join(TaskHandle const& fork_join) {
   PlanRecording const* const recording = PlanRecording::of(m_kernel);
-  if (recording != nullptr && recording->pass == nullptr) return;  // it runs when it is replayed
-  ForkJoinGate gate(m_kernel, section, !m_serial && section.id < TaskHandle::end_of_submitted);
+  if (recording != nullptr && recording->iteration == nullptr)
+    return;  // it runs when it is replayed
+  ForkJoinGate gate(m_kernel, fork_join, !m_serial && fork_join.id < TaskHandle::end_of_submitted);
   try {
-    m_kernel.wait_for_fork_join(section, gate);
+    m_kernel.wait_for_fork_join(fork_join, gate);
   } catch (...) {
-    // The section cannot be waited for, and has not begun. It must not run later, when the data
+    // The fork-join cannot be waited for, and has not begun. It must not run later, when the data
     // that its body refers to may be gone.
-    m_cancellation.ask(section);
+    m_cancellation.ask(fork_join);
     gate.open(m_kernel.own_slot());
     throw;
   }
-  m_kernel.rethrow(section);
+  m_kernel.rethrow(fork_join);
 }
 
 }  // namespace trellis::Impl

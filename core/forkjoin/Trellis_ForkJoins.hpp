@@ -22,34 +22,35 @@ class Children;
 struct WorkerSlot;
 class Workers;
 
-/// Runs sections: tasks whose bodies fork parts and join them, as the graph's advice decides.
+/// Runs fork-joins: tasks whose bodies fork children and join them, as the graph's advice decides.
 ///
-/// A section is a task like any other that is split. While its body submits parts, they are held:
-/// each has one extra edge, like the parts of a refined pending task. When the body returns, or
-/// waits for its parts, a phase is over. Then the advice decides how to run the held parts, and the
-/// extra edge is taken off them, from all at once or from one after the other.
+/// A fork-join is a task like any other that is split. While its body submits children, they are
+/// held: each has one extra edge, like the children of a refined pending task. When the body
+/// returns, or waits for its children, a phase is over. Then the advice decides how to run the held
+/// children, and the extra edge is taken off them, from all at once or from one after the other.
 ///
-/// INVARIANT (no part stays held). Only the body's thread submits parts. It also ends each phase:
-/// by `section.wait()`, before any other wait (`start_held`), and at the end, also when the body
-/// throws. A held part is pending, so its cell is not reused before. (The thread that has added the
-/// extra edge takes it off; the decrement orders it as every other one does, see Task.)
+/// INVARIANT (no child stays held). Only the body's thread submits children. It also ends each
+/// phase: by `fork_join.wait()`, before any other wait (`start_held`), and at the end, also when
+/// the body throws. A held child is pending, so its cell is not reused before. (The thread that has
+/// added the extra edge takes it off; the decrement orders it as every other one does, see Task.)
 ///
 /// WHICH THREADS RUN THE PARTS. The thread that runs the body waits as a task does: it runs only
-/// parts of its own section, see Waiting::run_needed. When none is left for it, it gives its place
-/// to another thread, which runs whatever the section waits for. A thread outside of tasks that has
-/// called `fork_join` does the same, see Waiting::wait_for_fork_join. If the section can start at
-/// once, this thread also runs the body.
+/// children of its own fork-join, see Waiting::run_needed. When none is left for it, it gives its
+/// place to another thread, which runs whatever the fork-join waits for. A thread outside of tasks
+/// that has called `fork_join` does the same, see Waiting::wait_for_fork_join. If the fork-join can
+/// start at once, this thread also runs the body.
 ///
 /// WHEN IT MAY BEGIN. The body refers to data of its caller. So it must not begin if the caller may
-/// not wait for it, an error that `fork_join` throws. Therefore a section starts with one extra
+/// not wait for it, an error that `fork_join` throws. Therefore a fork-join starts with one extra
 /// edge, its gate. The caller takes it off when nothing can keep it from waiting; see ForkJoinGate.
 ///
-/// Children that run one after the other on this thread hold each other up without an edge. So before
-/// the thread waits, or starts a part that it cannot run itself, it starts all that are left.
+/// Children that run one after the other on this thread hold each other up without an edge. So
+/// before the thread waits, or starts a child that it cannot run itself, it starts all that are
+/// left.
 class ForkJoins {
  public:
   ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
-           Orchestrator& orchestrator, Children& parts);
+            Orchestrator& orchestrator, Children& children);
   ForkJoins(ForkJoins const&) = delete;
   ForkJoins& operator=(ForkJoins const&) = delete;
 
@@ -57,22 +58,22 @@ class ForkJoins {
   struct Open;
 
  public:
-  /// Returns in how many sections the calling thread is, by the tasks whose bodies it runs.
+  /// Returns in how many fork-joins the calling thread is, by the tasks whose bodies it runs.
   [[nodiscard]] static int depth_here();
-  /// Called by the body of the section's task `self`. The body belongs to `running`: that task, or
-  /// what is left of it.
+  /// Called by the body of the fork-join's task `self`. The body belongs to `running`: that task,
+  /// or what is left of it.
   void run(TaskHandle const& self, TaskHandle const& running, int depth, FunctionRef<void()> body);
-  /// True if the calling thread is in the body of a section.
+  /// True if the calling thread is in the body of a fork-join.
   [[nodiscard]] static bool any_here() { return t_innermost != nullptr; }
-  /// Called when a body waits for its parts. False: it is not the body of a section.
+  /// Called when a body waits for its children. False: it is not the body of a fork-join.
   [[nodiscard]] bool end_phase(Frame& frame);
-  /// Exists while the body of this frame waits for something else. Meanwhile parts that it has
+  /// Exists while the body of this frame waits for something else. Meanwhile children that it has
   /// submitted are not held. (The search for circles of waits assumes that the body holds up held
-  /// parts.)
+  /// children.)
   class HeldStarted {
    public:
-    HeldStarted(ForkJoins& sections, Frame& frame)
-        : m_fork_joins(sections), m_fork_join(sections.start_held(frame)) {}
+    HeldStarted(ForkJoins& fork_joins, Frame& frame)
+        : m_fork_joins(fork_joins), m_fork_join(fork_joins.start_held(frame)) {}
     HeldStarted(HeldStarted const&) = delete;
     HeldStarted& operator=(HeldStarted const&) = delete;
     ~HeldStarted() {
@@ -84,23 +85,23 @@ class ForkJoins {
     ForkJoins& m_fork_joins;
     Open* const m_fork_join;
   };
-  /// Waits for the section in the thread that has called `fork_join`. Throws what the future would
-  /// throw.
-  void join(TaskHandle const& section);
+  /// Waits for the fork-join in the thread that has called `fork_join`. Throws what the future
+  /// would throw.
+  void join(TaskHandle const& fork_join);
 
-  /// Called when the thread is going to sleep, or to wait for what others run. The sections that it
-  /// runs part after part go on without it.
+  /// Called when the thread is going to sleep, or to wait for what others run. The fork-joins that
+  /// it runs child after child go on without it.
   static void start_rests();
 
  private:
   [[nodiscard]] Open* start_held(Frame& frame);
-  void collect(Open& section);
-  [[nodiscard]] Vector<LiveAccess> take_held(Open& section);
-  void start(Open& section, Vector<LiveAccess> const& parts);
-  void run_held(Open& section);
-  void run_serially(Open& section, Vector<LiveAccess>&& parts);
-  void start_rest(Open& section);
-  void run_phase(Open& section);
+  void collect(Open& fork_join);
+  [[nodiscard]] Vector<LiveAccess> take_held(Open& fork_join);
+  void start(Open& fork_join, Vector<LiveAccess> const& children);
+  void run_held(Open& fork_join);
+  void run_serially(Open& fork_join, Vector<LiveAccess>&& children);
+  void start_rest(Open& fork_join);
+  void run_phase(Open& fork_join);
 
   static constinit inline thread_local Open* t_innermost = nullptr;
 

@@ -50,12 +50,12 @@ class Workers;
 ///
 /// INVARIANT (liveness). Tasks in here count as ready for a thread with nothing else to do. It
 /// takes them after the policy's tasks, and asks `may_be_taken` before it sleeps. `tell` is to the
-/// workers what a push is. The advice may ask to wait for the end of a section (`deferred`). Such a
-/// wait ends in these cases:
-/// - no section is under way;
+/// workers what a push is. The advice may ask to wait for the end of a fork-join (`deferred`). Such
+/// a wait ends in these cases:
+/// - no fork-join is under way;
 /// - no thread runs a task;
 /// - a body that runs again and again is about to run;
-/// - a thread waits inside a task for something else than its section;
+/// - a thread waits inside a task for something else than its fork-join;
 /// - nothing has been completed for a while. The thread that waits in place of all others notices
 ///   this, as it naps instead of sleeping while anything is deferred.
 ///

@@ -38,7 +38,7 @@ constexpr std::array all_rows{
     VariableRow{Variable::orchestration, "TRELLIS_ORCHESTRATION",
                 "native, bsp, backfill, fuse_immediately:N, fuse_late:N, all_on_device:D, "
                 "round_robin:N[:DEVICES] or learning[:SEED]",
-                "how sections run, and which fusable tasks run as one"},
+                "how fork-joins run, and which fusable tasks run as one"},
     VariableRow{Variable::streams, "TRELLIS_STREAMS", "a whole number",
                 "streams of each asynchronous device"},
     VariableRow{Variable::record, "TRELLIS_RECORD", flag_values,

@@ -19,13 +19,14 @@ namespace {
 void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_t generation) {
   for (TaskHandle const& before : spec.after)
     if (!before.valid() || before.control != control || before.generation != generation)
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: task " + spec.label.text() + " is to come after " +
-                      (is_model_task(before) ? model_task_text(before) +
-                                                   ", which runs once in each pass: let it write "
-                                                   "a field or a Token that this one reads"
-                       : before.valid() ? "a future of another graph"
-                                        : "a future that belongs to no task"));
+      throw Error(
+          Error::Kind::bad_input,
+          "Trellis: task " + spec.label.text() + " is to come after " +
+              (is_model_task(before)
+                   ? model_task_text(before) + ", which runs once in each iteration: let it write "
+                                               "a field or a Token that this one reads"
+               : before.valid() ? "a future of another graph"
+                                : "a future that belongs to no task"));
 }
 
 class EngineOf {
@@ -109,7 +110,7 @@ Plan GraphInternals::record(TaskGraph& graph, Label&& label, FunctionRef<void()>
 
 bool GraphInternals::is_recording(TaskGraph const& graph) {
   PlanRecording const* const recording = PlanRecording::of(graph.engine());
-  return recording != nullptr && recording->pass == nullptr;
+  return recording != nullptr && recording->iteration == nullptr;
 }
 
 TaskHandle GraphInternals::replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds) {
@@ -134,16 +135,16 @@ void GraphInternals::planned(TaskGraph const& graph, PlannedTasks const& tasks) 
 TaskHandle GraphInternals::running() {
   return Frame::running();
 }
-TaskHandle GraphInternals::submit_child(TaskHandle const& owner, TaskSpec&& spec) {
-  if (!spec.after.empty()) check_after(spec, owner.control, owner.generation);
-  spec.parent = owner;
-  if (Frame* const frame = Frame::of(owner)) return frame->kernel.submit(std::move(spec), frame);
-  return EngineOf(owner)->submission().submit(std::move(spec), nullptr);
+TaskHandle GraphInternals::submit_child(TaskHandle const& parent, TaskSpec&& spec) {
+  if (!spec.after.empty()) check_after(spec, parent.control, parent.generation);
+  spec.parent = parent;
+  if (Frame* const frame = Frame::of(parent)) return frame->kernel.submit(std::move(spec), frame);
+  return EngineOf(parent)->submission().submit(std::move(spec), nullptr);
 }
 TaskHandle GraphInternals::submit_continuation(TaskHandle const& self, TaskSpec&& spec) {
   check_after(spec, self.control, self.generation);
   EngineOf const engine(self);
-  return engine->parts().submit_continuation(self, std::move(spec));
+  return engine->children().submit_continuation(self, std::move(spec));
 }
 bool GraphInternals::stop_requested(TaskHandle const& self) {
   return EngineOf(self)->cancellation().is_asked(*self.task);
@@ -182,7 +183,7 @@ bool GraphInternals::release_other(TaskGraph const& graph, TaskHandle const& tas
   return graph.engine().demotions().release_other(task, what);
 }
 void GraphInternals::add_local(TaskHandle const& self, AccessRequest const& what) {
-  EngineOf(self)->parts().add_local(self, what);
+  EngineOf(self)->children().add_local(self, what);
 }
 int GraphInternals::threads_per_worker(TaskHandle const& self) {
   return *EngineOf(self)->options().threads_per_worker;
@@ -216,14 +217,14 @@ void GraphInternals::require_may_join(TaskHandle const& other) {
   EngineOf(other)->waiting().require_may_wait();
 }
 void GraphInternals::run_fork_join(TaskHandle const& self, TaskHandle const& running, int depth,
-                                 FunctionRef<void()> body) {
-  EngineOf(self)->sections().run(self, running, depth, body);
+                                   FunctionRef<void()> body) {
+  EngineOf(self)->fork_joins().run(self, running, depth, body);
 }
-void GraphInternals::join_fork_join(TaskHandle const& section) {
-  EngineOf(section)->sections().join(section);
+void GraphInternals::join_fork_join(TaskHandle const& fork_join) {
+  EngineOf(fork_join)->fork_joins().join(fork_join);
 }
 bool GraphInternals::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
-  return EngineOf(task)->parts().refine(task, split);
+  return EngineOf(task)->children().refine(task, split);
 }
 
 }  // namespace trellis::Impl

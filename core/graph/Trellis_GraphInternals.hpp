@@ -52,7 +52,7 @@ struct GraphInternals {
 
   // For running tasks, see Engine and TaskScope.
   static TaskHandle running();
-  static TaskHandle submit_child(TaskHandle const& owner, TaskSpec&& spec);
+  static TaskHandle submit_child(TaskHandle const& parent, TaskSpec&& spec);
   /// Submits the rest of a task's body, see Children.
   static TaskHandle submit_continuation(TaskHandle const& self, TaskSpec&& spec);
   static bool stop_requested(TaskHandle const& self);
@@ -65,13 +65,13 @@ struct GraphInternals {
   static void wait_for_children(TaskHandle const& self) { wait_for_children(self, self); }
   static int threads_per_worker(TaskHandle const& self);
 
-  // For sections, see ForkJoins.
+  // For fork-joins, see ForkJoins.
   static int fork_join_depth();
   static void require_may_join(TaskGraph const& graph);
   static void require_may_join(TaskHandle const& other);
   static void run_fork_join(TaskHandle const& self, TaskHandle const& running, int depth,
-                          FunctionRef<void()> body);
-  static void join_fork_join(TaskHandle const& section);
+                            FunctionRef<void()> body);
+  static void join_fork_join(TaskHandle const& fork_join);
 
   /// Returns the space of a task with this many threads, see WideSpaces. Throws `Error` when it
   /// cannot have them.

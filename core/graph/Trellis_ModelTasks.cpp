@@ -19,7 +19,8 @@ GraphControl& control_of_models() {
 }
 
 constexpr unsigned place_bits = 32;
-/// Ids of submitted tasks are smaller, and no other task has such an id; see Iteration and PlanNode.
+/// Ids of submitted tasks are smaller, and no other task has such an id; see Iteration and
+/// PlanNode.
 constexpr TaskId of_models = TaskId{3} << 62;
 
 /// Never destroyed: futures may outlive everything.
@@ -74,25 +75,27 @@ std::string model_task_text(TaskHandle const& handle) {
 
 void refuse_model_task(TaskHandle const& handle) {
   if (!is_model_task(handle)) return;
-  throw Error(Error::Kind::bad_input,
-              "Trellis: this future stands for " + model_task_text(handle) +
-                  ": it runs once in each pass, so it has no end and no result of its own. Wait "
-                  "for the graph after submit(), or let the task write a field");
+  throw Error(
+      Error::Kind::bad_input,
+      "Trellis: this future stands for " + model_task_text(handle) +
+          ": it runs once in each iteration, so it has no end and no result of its own. Wait "
+          "for the graph after submit(), or let the task write a field");
 }
 
-void refuse_fork_join_in_model(Label const& section) {
-  throw Error(Error::Kind::bad_input,
-              "Trellis: the section \"" + section.string() + "\" (" + section.place() +
-                  ") goes to a model of fields: fork_join returns when its parts are complete, and "
-                  "the tasks of a model run in passes. Let a host_task of the model take a "
-                  "TaskScope and submit the parts there");
+void refuse_fork_join_in_model(Label const& fork_join) {
+  throw Error(
+      Error::Kind::bad_input,
+      "Trellis: the fork_join \"" + fork_join.string() + "\" (" + fork_join.place() +
+          ") goes to a model of fields: fork_join returns when its children are complete, and "
+          "the tasks of a model run in iterations. Let a host_task of the model take a "
+          "TaskScope and submit the children there");
 }
 
 void refuse_value_in_model(Label const& task) {
   throw Error(Error::Kind::bad_input,
               "Trellis: the task \"" + task.string() + "\" (" + task.place() +
                   ") goes to a model of fields with after(...) or value(...) for a result that it "
-                  "is to get: it runs once in each pass, so let the result be a field");
+                  "is to get: it runs once in each iteration, so let the result be a field");
 }
 
 }  // namespace trellis::Impl

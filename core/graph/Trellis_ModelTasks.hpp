@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <string>
 
-/// Handles of tasks that are kept for passes: those of a model. Such a task runs once in each pass,
-/// so it cannot be waited for. Its handle identifies the task for `after` in the same model. Any
-/// other use is an error, which names the task.
+/// Handles of tasks that are kept for iterations: those of a model. Such a task runs once in each
+/// iteration, so it cannot be waited for. Its handle identifies the task for `after` in the same
+/// model. Any other use is an error, which names the task.
 namespace trellis::Impl {
 
 /// Returns a handle of the task at this place of the model. `text` is the task's name in errors.
@@ -28,7 +28,7 @@ void forget_model_tasks(std::uint64_t model);
 void refuse_model_task(TaskHandle const& handle);
 
 /// Throw for what a task of a model cannot be, before the model has it.
-[[noreturn]] void refuse_fork_join_in_model(Label const& section);
+[[noreturn]] void refuse_fork_join_in_model(Label const& fork_join);
 [[noreturn]] void refuse_value_in_model(Label const& task);
 
 }  // namespace trellis::Impl

@@ -225,7 +225,7 @@ void NumberTable::claim(NumberClaim& claim, TaskHandle const& graph, Label const
       why = entry == nullptr                    ? "which a task has had that is complete"
             : id == 0                           ? "which another thread gives to a task"
             : id < TaskHandle::end_of_submitted ? "which task #" + std::to_string(id) + " has"
-                                                : "which a task of a plan or a pass has";
+                                                : "which a task of a plan or an iteration has";
     }
   }
   refuse(name_of(task) + " is to have", number, why);
@@ -273,10 +273,11 @@ std::vector<TaskHandle> tasks_of(std::span<TaskNumber const> numbers, TaskHandle
 }
 
 void refuse_numbers_in_model(Label const& task) {
-  throw Error(Error::Kind::bad_input,
-              "Trellis: " + name_of(task) +
-                  " goes to a model of fields and names task numbers: it runs once in each pass, "
-                  "and its order follows from fields");
+  throw Error(
+      Error::Kind::bad_input,
+      "Trellis: " + name_of(task) +
+          " goes to a model of fields and names task numbers: it runs once in each iteration, "
+          "and its order follows from fields");
 }
 
 }  // namespace trellis::Impl

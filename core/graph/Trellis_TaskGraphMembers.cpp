@@ -120,9 +120,9 @@ Progress TaskGraph::add(std::shared_ptr<Impl::ProgressSource> source) {
 Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
   return Impl::GraphInternals::record(*this, std::move(label), body);
 }
-IterateReport TaskGraph::run_iterations(Label&& label, std::uint64_t passes,
-                                    Impl::FunctionRef<bool(std::uint64_t)> body) {
-  return engine().passes().iterate(std::move(label), passes, body);
+IterateReport TaskGraph::run_iterations(Label&& label, std::uint64_t iterations,
+                                        Impl::FunctionRef<bool(std::uint64_t)> body) {
+  return engine().iterations().iterate(std::move(label), iterations, body);
 }
 Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
   return Impl::FutureInternals::make(Impl::GraphInternals::replay(*this, plan, rounds));

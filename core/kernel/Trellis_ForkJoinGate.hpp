@@ -8,19 +8,19 @@
 
 namespace trellis::Impl {
 
-/// An edge of a section that its caller takes off. Until then the task is pending, so its cell is
+/// An edge of a fork-join that its caller takes off. Until then the task is pending, so its cell is
 /// not reused, and no thread runs its body. What the caller has done before, such as a request to
-/// cancel the section, happens before the body by the decrement, as with any edge.
+/// cancel the fork-join, happens before the body by the decrement, as with any edge.
 ///
-/// A section of a serial graph has no gate, as its caller has the turn, or is in no task of that
-/// graph and may wait. A section that a pass has collected has none either.
+/// A fork-join of a serial graph has no gate, as its caller has the turn, or is in no task of that
+/// graph and may wait. A fork-join that an iteration has collected has none either.
 class ForkJoinGate {
  public:
-  ForkJoinGate(Kernel& kernel, TaskHandle const& section, bool is_closed)
-      : m_kernel(kernel), m_fork_join(section), m_is_closed(is_closed) {}
+  ForkJoinGate(Kernel& kernel, TaskHandle const& fork_join, bool is_closed)
+      : m_kernel(kernel), m_fork_join(fork_join), m_is_closed(is_closed) {}
   ForkJoinGate(ForkJoinGate const&) = delete;
   ForkJoinGate& operator=(ForkJoinGate const&) = delete;
-  /// Lets other threads run the section when its predecessors are done.
+  /// Lets other threads run the fork-join when its predecessors are done.
   void open(WorkerSlot& slot);
   /// Opens the gate if no other edge is left. True: the calling thread has the task, which is
   /// ready. False: nothing has changed.

@@ -31,18 +31,18 @@ class Warnings;
 /// which they move a task on.
 ///
 /// A task passes five stations. It is admitted, it becomes ready, it runs, it is completed, and it
-/// releases the tasks that come after it. Threads wait for it meanwhile. A feature (parts of a
+/// releases the tasks that come after it. Threads wait for it meanwhile. A feature (children of a
 /// task, plans, devices, fusion, ...) keeps what it needs in a class of its own. It uses these
 /// verbs and the features that its constructor names, and knows nothing else of the engine.
 /// `Engine` puts the kernel and its features together; so the verbs are defined there.
 ///
 /// LOCKS. A thread that holds one of these may take those behind it: waiting tasks, streams,
-/// scopes of parts (the inner one first), graph, task, exclusion. Then comes one of plan, failure
-/// log, recorder, workers and slab, and last a policy's queue. Threads that submit into two scopes
-/// of parts share no lock and write no line of memory in common. User code runs under a lock in few
-/// places. Under the locks of scopes and graph, or of exclusion, these are the copy or move of a
-/// functor into its task, a View's label, and the comparison of access states and tags. Under the
-/// lock of the streams it is the launch of an asynchronous task.
+/// scopes of children (the inner one first), graph, task, exclusion. Then comes one of plan,
+/// failure log, recorder, workers and slab, and last a policy's queue. Threads that submit into two
+/// scopes of children share no lock and write no line of memory in common. User code runs under a
+/// lock in few places. Under the locks of scopes and graph, or of exclusion, these are the copy or
+/// move of a functor into its task, a View's label, and the comparison of access states and tags.
+/// Under the lock of the streams it is the launch of an asynchronous task.
 class Kernel {
  public:
   Kernel(Kernel const&) = delete;
@@ -53,7 +53,7 @@ class Kernel {
   /// True if tasks run one by one, in the order of submission, on the threads that wait for them.
   [[nodiscard]] bool is_serial() const { return m_serial; }
   [[nodiscard]] SchedulingPolicy& policy() { return *m_policy; }
-  /// Returns the policy, if it wants to see plans and passes; else null.
+  /// Returns the policy, if it wants to see plans and iterations; else null.
   [[nodiscard]] SchedulingPolicy* planner() {
     return m_policy->sees_plans() ? m_policy.get() : nullptr;
   }
@@ -94,13 +94,13 @@ class Kernel {
   /// Requires a handle from `resolve`. A recorded task is done while no replay of its plan is under
   /// way. Its plan may be dropped meanwhile. What was read belongs to the plan if the task is still
   /// the same afterwards, as `live_id` has each value once. Else the thread happens after the end
-  /// of the plan, as all stores to `plan_owner` and `unfinished` release.
+  /// of the plan, as all stores to `plan_parent` and `unfinished` release.
   [[nodiscard]] static bool is_done(TaskHandle const& handle) {
     Task const& task = *handle.task;
     if (task.live_id.load(std::memory_order_acquire) != handle.id) return true;
     if ((handle.id & PlanNode::recorded) == 0) return false;
-    Task const* const owner = task.extras->plan_owner.load(std::memory_order_acquire);
-    bool const idle = owner->unfinished.load(std::memory_order_acquire) == 0;
+    Task const* const parent = task.extras->plan_parent.load(std::memory_order_acquire);
+    bool const idle = parent->unfinished.load(std::memory_order_acquire) == 0;
     return idle || task.live_id.load(std::memory_order_acquire) != handle.id;
   }
   /// Returns the task, and throws when it is complete. It cannot become complete meanwhile if the
@@ -130,7 +130,7 @@ class Kernel {
   /// `slot` is null on a thread that runs no tasks of this graph.
   void make_ready(Task& task, WorkerSlot* slot);
   /// Gives a ready task to the policy, or to the queue of its kind: of the main thread, of
-  /// sections, of bodies that run again.
+  /// fork-joins, of bodies that run again.
   void push(Task& task, WorkerSlot* slot) {
     if (task.marks.has_own_queue) return push_own(task);
     m_policy->push(ReadyTask(&task), slot != nullptr ? slot->number : -1);
@@ -149,10 +149,10 @@ class Kernel {
   /// Called when the task keeps its exclusive areas while no body of it runs. Then no task that it
   /// needs may wait behind tasks that wait for it.
   void let_others_pass(Task& task);
-  /// Called when a part waits for a task that is not of its scope. The tasks that it is a part of
+  /// Called when a child waits for a task that is not of its scope. The tasks that it is a child of
   /// keep exclusive areas meanwhile, and no task that they need may wait behind those that wait for
   /// these areas.
-  void parents_let_others_pass(Task const& part, Vector<Task*>& granted);
+  void parents_let_others_pass(Task const& child, Vector<Task*>& granted);
 
   // --- Run.
   /// Returns the calling thread's slot, whether it runs a task or not.
@@ -197,11 +197,11 @@ class Kernel {
   // --- Wait.
   /// Waits for one task; does not throw when it failed. `frame`: the calling thread's.
   void wait_for(TaskHandle const& handle, Frame* frame);
-  /// Waits for the parts of the task `self`, of which none is held. `running`: that task, or the
+  /// Waits for the children of the task `self`, of which none is held. `running`: that task, or the
   /// rest of its body.
   void wait_for_started_children(TaskHandle const& self, TaskHandle const& running, Frame* frame);
-  /// Waits for a section in the thread that has called `fork_join`, see Waiting.
-  void wait_for_fork_join(TaskHandle const& section, ForkJoinGate& gate);
+  /// Waits for a fork-join in the thread that has called `fork_join`, see Waiting.
+  void wait_for_fork_join(TaskHandle const& fork_join, ForkJoinGate& gate);
   /// Throws the failure that the task has left, if there is one.
   void rethrow(TaskHandle const& handle) const;
   /// Waits outside of this graph's tasks.
@@ -212,7 +212,7 @@ class Kernel {
   /// Completes tasks that are over later than their bodies. Returns a task to run next, if there is
   /// one.
   Task* pop_late(WorkerSlot& slot);
-  /// True if sections are ready. The answer may be outdated.
+  /// True if fork-joins are ready. The answer may be outdated.
   [[nodiscard]] bool any_awaited() const;
   /// True if bodies that run again and again are ready, so there always is something to run.
   [[nodiscard]] bool anyone_polls() const;

@@ -25,7 +25,8 @@ std::optional<PlannedPlace> ReadyTask::place() const {
   if (m_task->scope_kind == Impl::ScopeKind::children) {
     Impl::Scope const& scope = *m_task->scope;
     if (scope.is_planned && scope.plan_number != 0)
-      return PlannedPlace{scope.plan_number, Impl::Iteration::place_of(Impl::Provisional::of(*m_task))};
+      return PlannedPlace{scope.plan_number,
+                          Impl::Iteration::place_of(Impl::Provisional::of(*m_task))};
   }
   Impl::AnyTag const* const of_model = m_task->tag(typeid(PlannedPlace));
   if (of_model == nullptr) return std::nullopt;

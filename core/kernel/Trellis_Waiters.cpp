@@ -37,15 +37,15 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
       if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0)
         next.push_back({successor, id});
     });
-    // The task that this one is a part of is live as long as this one.
-    if (Task* const owner = enclosing(*from.task)) f(LiveAccess{owner, owner->id});
+    // The task that this one is a child of is live as long as this one.
+    if (Task* const parent = enclosing(*from.task)) f(LiveAccess{parent, parent->id});
     // So is the replay of a recorded task, behind which others may wait for the same plan.
     if (from.task->is_recorded()) for_each_replay_behind(*from.task, f);
     guard = guard_of(*from.task);
   }
   for (LiveAccess const& successor : next) f(successor);
-  // A pending task that has been refined holds up its parts until it starts, whatever holds it up
-  // itself.
+  // A pending task that has been refined holds up its children until it starts, whatever holds it
+  // up itself.
   next.push_back(from);
   for (std::size_t k = 0; k < next.size(); ++k) {
     LiveAccess const here = next[k];
@@ -53,10 +53,10 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
     if (here.task->live_id.load(std::memory_order_acquire) != here.id) continue;
     Scope const* const scope = here.task->inner.get();
     if (scope == nullptr || !scope->waits_for_parent) continue;
-    for (LiveAccess const part : scope->parts) {
-      if (part.id < scope->held_from) continue;
-      f(part);
-      next.push_back(part);
+    for (LiveAccess const child : scope->children) {
+      if (child.id < scope->held_from) continue;
+      f(child);
+      next.push_back(child);
     }
   }
   for (Waiter const& waiter : m_waiters)

@@ -19,7 +19,7 @@ class TaskSlab;
 /// an error.
 ///
 /// INVARIANT. A task is added under the mutex, after a check under the same hold that it closes no
-/// circle. Edges to a new task hold up no other task. But edges that a part gets by `after(...)`
+/// circle. Edges to a new task hold up no other task. But edges that a child gets by `after(...)`
 /// do, so they are added under the mutex as well. So where two threads would close a circle
 /// together, the second one finds it. A replay that queues behind another one of its plan is the
 /// exception, so a thread that waits for long looks again. It finds no circle that is none: as long

@@ -341,7 +341,7 @@ void DeviceTasks::complete_one(AsyncStreams::Retired const& passed, WorkerSlot& 
     try {
       task.ops->finish(task.body);
     } catch (ChildFailed const&) {
-      state = TaskState::failed;  // the part has left its failure here
+      state = TaskState::failed;  // the child has left its failure here
     } catch (...) {
       state = TaskState::failed;
       inherit(task, m_kernel.current_failure(task));

@@ -15,18 +15,18 @@
 
 /// Iterations of a loop as graphs of a device.
 ///
-/// If all tasks of a pass only launch work on one device, the whole pass is a task of that device,
-/// which launches them as one graph. The parts do not run: the graph is captured from them, and
-/// they are complete when it has passed. A pass updates the graph of its plan with its own
-/// functors. That does not affect earlier launches, and a graph waits for the end of its own
-/// previous launch.
+/// If all tasks of an iteration only launch work on one device, the whole iteration is a task of
+/// that device, which launches them as one graph. The children do not run: the graph is captured
+/// from them, and they are complete when it has passed. An iteration updates the graph of its plan
+/// with its own functors. That does not affect earlier launches, and a graph waits for the end of
+/// its own previous launch.
 namespace trellis::Impl {
 
 TaskOps const PlanGraphs::iteration_graph_ops{.pattern = "iterate",
-                                         .run = &run_iteration_graph,
-                                         .destroy = &destroy_iteration_graph,
-                                         .fail = &fail_iteration_graph,
-                                         .finish = &finish_iteration_graph};
+                                              .run = &run_iteration_graph,
+                                              .destroy = &destroy_iteration_graph,
+                                              .fail = &fail_iteration_graph,
+                                              .finish = &finish_iteration_graph};
 
 /// A record or an observer of single tasks sees them run one by one.
 void PlanGraphs::choose_graph(RecordedGraph& plan, std::vector<Task*> const& tasks) const {
@@ -41,88 +41,88 @@ void PlanGraphs::choose_graph(RecordedGraph& plan, std::vector<Task*> const& tas
 
 /// The caller holds the lock of the streams.
 void PlanGraphs::run_iteration_graph(void* body, void* instance, Label const& /*label*/) {
-  auto& [plan, graphs, parts] = *static_cast<WholeIteration*>(body);
+  auto& [plan, graphs, children] = *static_cast<WholeIteration*>(body);
   PlanGraph& graph = plan->graph;
   bool captured = false;
   // In the first attempt an instance may have to get memory for the kernels.
   for (int attempt = 0; attempt < 2 && !captured; ++attempt) try {
-      captured = graphs->capture_graph(graph, 1, parts);
+      captured = graphs->capture_graph(graph, 1, children);
       if (!captured) break;
     } catch (...) {  // not everything can be captured
     }
   if (captured) return graph.device->launch_graph(instance, graph.one.handle);
   plan->has_graph.store(false, std::memory_order_relaxed);
-  for (Task* part : parts) {
-    Frame const frame(graphs->m_kernel, Workers::no_slot(), *part, Frame::What::launches);
-    part->ops->run(part->body, instance, part->label);
+  for (Task* child : children) {
+    Frame const frame(graphs->m_kernel, Workers::no_slot(), *child, Frame::What::launches);
+    child->ops->run(child->body, instance, child->label);
   }
 }
 
 void PlanGraphs::finish_iteration_graph(void* body) {
-  auto& [plan, graphs, parts] = *static_cast<WholeIteration*>(body);
+  auto& [plan, graphs, children] = *static_cast<WholeIteration*>(body);
   FailurePtr first;
-  for (Task* part : parts)
-    if (part->ops->finish != nullptr) try {
-        part->ops->finish(part->body);
+  for (Task* child : children)
+    if (child->ops->finish != nullptr) try {
+        child->ops->finish(child->body);
       } catch (...) {
-        part->failure = graphs->m_kernel.current_failure(*part);
-        inherit(*part->scope->owner, part->failure);
-        if (first == nullptr) first = part->failure;
+        child->failure = graphs->m_kernel.current_failure(*child);
+        inherit(*child->scope->parent, child->failure);
+        if (first == nullptr) first = child->failure;
       }
   if (first != nullptr)
     throw ChildFailed(Error::Kind::task_failed, first->origin_text + " failed: " + first->what,
-                     first->cause);
+                      first->cause);
 }
 
 void PlanGraphs::fail_iteration_graph(void* body, TaskId id, std::string const& /*text*/,
-                                 FailurePtr const& failure) noexcept {
-  auto& [plan, graphs, parts] = *static_cast<WholeIteration*>(body);
+                                      FailurePtr const& failure) noexcept {
+  auto& [plan, graphs, children] = *static_cast<WholeIteration*>(body);
   FailurePtr const& cause = failure->of_child != nullptr ? failure->of_child : failure;
-  for (Task* part : parts) {
+  for (Task* child : children) {
     std::string text;
     {
       std::lock_guard const lock(graphs->m_submission);
-      text = describe_or_short(*part);
+      text = describe_or_short(*child);
     }
-    bool const own = part->failure != nullptr && part->failure->origin == part->id;
-    if (!own) part->failure = cause;
+    bool const own = child->failure != nullptr && child->failure->origin == child->id;
+    if (!own) child->failure = cause;
     TaskId const shown_as =
-        own || cause->origin != id ? part->id : id;  // else the launch of all has failed
+        own || cause->origin != id ? child->id : id;  // else the launch of all has failed
     if (own)
-      graphs->m_failures.note(part->id, text, part->failure);
+      graphs->m_failures.note(child->id, text, child->failure);
     else
-      graphs->m_failures.note_for_futures(part->id, shown_as, text, part->failure);
-    graphs->m_failures.note_for_futures(Provisional::of(*part), shown_as, text, part->failure);
-    part->ops->fail(part->body, shown_as, text, part->failure);
+      graphs->m_failures.note_for_futures(child->id, shown_as, text, child->failure);
+    graphs->m_failures.note_for_futures(Provisional::of(*child), shown_as, text, child->failure);
+    child->ops->fail(child->body, shown_as, text, child->failure);
   }
 }
 
 void PlanGraphs::destroy_iteration_graph(void* body) noexcept {
   auto* const whole = static_cast<WholeIteration*>(body);
-  whole->graphs->end_children(whole->parts);
+  whole->graphs->end_children(whole->children);
   whole->~WholeIteration();
 }
 
 /// Called when the graph has passed, or will not be launched.
-void PlanGraphs::end_children(std::vector<Task*> const& parts) {
+void PlanGraphs::end_children(std::vector<Task*> const& children) {
   WorkerSlot& slot = m_kernel.own_slot();
   bool anyone_waits = false;
   bool too_many = false;
-  for (Task* part : parts) {
-    bool const keeps_body = part->keeps_body && part->failure == nullptr;
-    if (!keeps_body) m_destructors.destroy_body(*part, slot);
-    part->failure = nullptr;
+  for (Task* child : children) {
+    bool const keeps_body = child->keeps_body && child->failure == nullptr;
+    if (!keeps_body) m_destructors.destroy_body(*child, slot);
+    child->failure = nullptr;
     {
-      std::lock_guard const lock(part->lock);
-      part->live_id.store(0, std::memory_order_release);
-      anyone_waits = anyone_waits || part->has_waiter;
+      std::lock_guard const lock(child->lock);
+      child->live_id.store(0, std::memory_order_release);
+      anyone_waits = anyone_waits || child->has_waiter;
     }
-    m_cancellation.forget(part->id);
+    m_cancellation.forget(child->id);
     if (keeps_body) {
-      too_many = !m_destructors.defer_body(*part, slot) || too_many;
+      too_many = !m_destructors.defer_body(*child, slot) || too_many;
     } else {
-      part->free_body();
-      m_slab.recycle_chain(part, part);
+      child->free_body();
+      m_slab.recycle_chain(child, child);
     }
   }
   if (too_many) m_destructors.destroy_deferred_of_devices(slot);

@@ -25,8 +25,8 @@ struct PlanGraph;
 class Plans;
 struct PlanState;
 
-/// Runs plans, pieces of plans, and passes of loops as graphs of a device: captures their tasks,
-/// and launches the graphs, which belong to the plans.
+/// Runs plans, pieces of plans, and iterations of loops as graphs of a device: captures their
+/// tasks, and launches the graphs, which belong to the plans.
 class PlanGraphs {
  public:
   PlanGraphs(Kernel& kernel, Cancellation& cancellation, Destructors& destructors, Plans& plans,
@@ -73,9 +73,9 @@ class PlanGraphs {
   static void run_iteration_graph(void* body, void* instance, Label const& label);
   static void finish_iteration_graph(void* body);
   static void fail_iteration_graph(void* body, TaskId id, std::string const& text,
-                              FailurePtr const& failure) noexcept;
+                                   FailurePtr const& failure) noexcept;
   static void destroy_iteration_graph(void* body) noexcept;
-  void end_children(std::vector<Task*> const& parts);
+  void end_children(std::vector<Task*> const& children);
 
   Kernel& m_kernel;
   Cancellation& m_cancellation;

@@ -18,17 +18,18 @@
 #include <algorithm>
 #include <utility>
 
-/// Loops whose passes submit the same tasks again and again.
+/// Loops whose iterations submit the same tasks again and again.
 ///
-/// The tasks that the body of a pass submits are collected (see Iteration) and compared, one by one,
-/// with the passes that are remembered. At its end the pass is submitted as one task, the whole,
-/// with the union of the accesses; the collected tasks are its parts. The whole is like a task that
-/// was refined while it was pending: the parts may start when the whole does, and when the last one
-/// is complete, so is the whole. Only their edges need not be derived. From there on a task of a
-/// pass is an ordinary task, and any number of passes with one plan may be in flight.
+/// The tasks that the body of an iteration submits are collected (see Iteration) and compared, one
+/// by one, with the iterations that are remembered. At its end the iteration is submitted as one
+/// task, the whole, with the union of the accesses; the collected tasks are its children. The whole
+/// is like a task that was refined while it was pending: the children may start when the whole
+/// does, and when the last one is complete, so is the whole. Only their edges need not be derived.
+/// From there on a task of a iteration is an ordinary task, and any number of iterations with one
+/// plan may be in flight.
 ///
-/// A pass that is like none of these is recorded: its edges are derived while it is collected,
-/// among its tasks alone.
+/// An iteration that is like none of these is recorded: its edges are derived while it is
+/// collected, among its tasks alone.
 namespace trellis::Impl {
 
 namespace {
@@ -48,13 +49,14 @@ bool can_be_collected(TaskSpec const& spec) {
 
 }  // namespace
 
-Iterations::Iterations(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,
-               Children& parts, PolicyEdges& policy_edges, AsyncStreams& streams)
+Iterations::Iterations(Kernel& kernel, Submission& admission, Destructors& destructors,
+                       PlanGraphs& graphs, Children& children, PolicyEdges& policy_edges,
+                       AsyncStreams& streams)
     : m_kernel(kernel),
       m_admission(admission),
       m_destructors(destructors),
       m_graphs(graphs),
-      m_children(parts),
+      m_children(children),
       m_policy_edges(policy_edges),
       m_submission(kernel.lock()),
       m_root(admission.root()),
@@ -64,44 +66,45 @@ Iterations::Iterations(Kernel& kernel, Submission& admission, Destructors& destr
       m_streams(streams),
       m_recorder(kernel.recorder()) {}
 
-IterateReport Iterations::iterate(Label&& label, std::uint64_t passes,
-                              FunctionRef<bool(std::uint64_t)> body) {
+IterateReport Iterations::iterate(Label&& label, std::uint64_t iterations,
+                                  FunctionRef<bool(std::uint64_t)> body) {
   IterateReport report;
   // No pass is collected in these cases. An outer recording takes the tasks as they come. Rules
-  // compare each task with those around the pass. A policy that adds edges wants to see each task.
+  // compare each task with those around the iteration. A policy that adds edges wants to see each
+  // task.
   bool const never = m_kernel.is_serial() || PlanRecording::of(m_kernel) != nullptr ||
                      !m_rules.empty() || m_policy_edges.are_wanted();
   IterationMemory memory;
-  Iteration pass;
+  Iteration iteration;
   std::uint64_t in_vain = 0;  // passes in a row that were like none of those remembered
-  for (std::uint64_t k = 0; k < passes; ++k) {
-    // Where too many passes differ, collecting costs more than it gains. Then it is only tried now
-    // and then.
+  for (std::uint64_t k = 0; k < iterations; ++k) {
+    // Where too many iterations differ, collecting costs more than it gains. Then it is only tried
+    // now and then.
     if (never || (in_vain >= IterationMemory::most && in_vain % IterationMemory::most != 0)) {
       ++in_vain;
       ++report.dynamic;
       if (!body(k)) break;
       continue;
     }
-    pass.begin(m_last_iteration.fetch_add(1, std::memory_order_relaxed) + 1);
+    iteration.begin(m_last_iteration.fetch_add(1, std::memory_order_relaxed) + 1);
     memory.begin();
     bool continues = false;
     std::shared_ptr<RecordedGraph> plan;
     try {
       {
-        PlanRecording const recording(m_kernel, &pass, &memory);
+        PlanRecording const recording(m_kernel, &iteration, &memory);
         continues = body(k);
       }
-      plan = plan_of(pass, memory);
-      if (plan != nullptr && !admit_whole(label, pass, plan)) plan = nullptr;
+      plan = plan_of(iteration, memory);
+      if (plan != nullptr && !admit_whole(label, iteration, plan)) plan = nullptr;
     } catch (...) {
-      admit(&pass);  // what it has submitted stays submitted
+      admit(&iteration);  // what it has submitted stays submitted
       throw;
     }
     if (plan == nullptr) {
       ++in_vain;
       ++report.dynamic;
-    } else if (plan == pass.recorded) {
+    } else if (plan == iteration.recorded) {
       ++in_vain;
       ++report.recorded;
       memory.add(std::move(plan));
@@ -117,86 +120,89 @@ IterateReport Iterations::iterate(Label&& label, std::uint64_t passes,
 // --- collecting ----------------------------------------------------------------------------------
 
 TaskHandle Iterations::collect_task(PlanRecording& recording, TaskSpec& spec) {
-  Iteration& pass = *recording.pass;
+  Iteration& iteration = *recording.iteration;
   TaskHandle handle;
-  if (pass.collects.load(std::memory_order_relaxed) && can_be_collected(spec)) try {
-      handle = collect(pass, *recording.memory, spec);
+  if (iteration.collects.load(std::memory_order_relaxed) && can_be_collected(spec)) try {
+      handle = collect(iteration, *recording.memory, spec);
     } catch (...) {
-      admit(&pass);  // the plan may be one task ahead
+      admit(&iteration);  // the plan may be one task ahead
       throw;
     }
   if (!handle.valid())
-    admit(&pass);
-  else if (pass.tasks.size() % (DeferredTasks::most / 2) == 0 && Frame::of(m_kernel) == nullptr)
+    admit(&iteration);
+  else if (iteration.tasks.size() % (DeferredTasks::most / 2) == 0 &&
+           Frame::of(m_kernel) == nullptr)
     m_destructors.destroy_deferred_of_workers();
   return handle;
 }
 
-/// Collects the task. Returns an invalid handle, and does nothing, when the pass does not collect
-/// any more.
-TaskHandle Iterations::collect(Iteration& pass, IterationMemory& memory, TaskSpec& spec) {
-  bool const known = pass.recorded == nullptr && memory.next(spec);  // may ask the user's tags
+/// Collects the task. Returns an invalid handle, and does nothing, when the iteration does not
+/// collect any more.
+TaskHandle Iterations::collect(Iteration& iteration, IterationMemory& memory, TaskSpec& spec) {
+  bool const known = iteration.recorded == nullptr && memory.next(spec);  // may ask the user's tags
   std::unique_lock lock(m_submission);
-  std::size_t const place = pass.tasks.size();
+  std::size_t const place = iteration.tasks.size();
   FoundEntries found(known ? 0 : spec.accesses.size());
-  if (!pass.collects || place == Iteration::most_tasks) return {};
+  if (!iteration.collects || place == Iteration::most_tasks) return {};
   if (known) {
-    pass.plan = memory.leader().get();
-    pass.plan->note_identities(place, spec, pass.number());
+    iteration.plan = memory.leader().get();
+    iteration.plan->note_identities(place, spec, iteration.number());
   } else {
-    if (pass.recorded == nullptr) begin_plan(pass);
-    m_admission.find_entries(spec, pass.recorded->scope(), place, found);
+    if (iteration.recorded == nullptr) begin_plan(iteration);
+    m_admission.find_entries(spec, iteration.recorded->scope(), place, found);
   }
-  pass.tasks.reserve(place + 1);
+  iteration.tasks.reserve(place + 1);
   if (place == 0) m_iterations.reserve(m_iterations.size() + 1);
   Task& task = m_admission.make_task(spec);
   if (!known) try {
       std::weak_ptr<PlanState> replays;
       if (spec.replays != nullptr) replays = spec.replays->weak_from_this();
-      pass.recorded->add(task, spec, found, m_rules, replays);
+      iteration.recorded->add(task, spec, found, m_rules, replays);
       task.clear_accesses();  // it gets them when it is submitted
     } catch (...) {
       lock.unlock();
       m_admission.unmake_task(task);
       throw;
     }
-  Provisional::begin(task, pass.provisional_id(place));
+  Provisional::begin(task, iteration.provisional_id(place));
   if (place == 0) {
-    m_iterations.push_back(&pass);
+    m_iterations.push_back(&iteration);
     m_collecting.fetch_add(1, std::memory_order_relaxed);
   }
-  pass.tasks.push_back(&task);
+  iteration.tasks.push_back(&task);
   TaskHandle const handle = m_kernel.handle_of(&task, task.id);
   if (spec.number != nullptr) spec.number->bound(handle);
   return handle;
 }
 
-/// Begins the plan of this pass with the tasks that have been collected. The caller holds the
+/// Begins the plan of this iteration with the tasks that have been collected. The caller holds the
 /// graph's lock.
-void Iterations::begin_plan(Iteration& pass) {
+void Iterations::begin_plan(Iteration& iteration) {
   auto plan = std::make_shared<RecordedGraph>(m_slab, m_failures, m_streams);
-  for (std::size_t k = 0; k < pass.tasks.size(); ++k) plan->add_like(*pass.plan, k, *pass.tasks[k]);
-  pass.plan = plan.get();
-  pass.recorded = std::move(plan);
+  for (std::size_t k = 0; k < iteration.tasks.size(); ++k)
+    plan->add_like(*iteration.plan, k, *iteration.tasks[k]);
+  iteration.plan = plan.get();
+  iteration.recorded = std::move(plan);
 }
 
-/// Returns the plan with which a pass is to be submitted whose body is over. Null when the pass has
-/// been submitted, or is empty.
-std::shared_ptr<RecordedGraph> Iterations::plan_of(Iteration& pass, IterationMemory& memory) {
+/// Returns the plan with which an iteration is to be submitted whose body is over. Null when the
+/// iteration has been submitted, or is empty.
+std::shared_ptr<RecordedGraph> Iterations::plan_of(Iteration& iteration, IterationMemory& memory) {
   {
     std::lock_guard const lock(m_submission);
-    if (!pass.collects || pass.tasks.empty()) return nullptr;
-    if (pass.recorded == nullptr) {
+    if (!iteration.collects || iteration.tasks.empty()) return nullptr;
+    if (iteration.recorded == nullptr) {
       if (std::shared_ptr<RecordedGraph> known = memory.end()) return known;
-      begin_plan(pass);  // the pass ends earlier than the known ones
+      begin_plan(iteration);  // the iteration ends earlier than the known ones
     }
   }
-  pass.recorded->seal();
-  if (SchedulingPolicy* const planner = m_kernel.planner()) pass.recorded->tell(*planner);
+  iteration.recorded->seal();
+  if (SchedulingPolicy* const planner = m_kernel.planner()) iteration.recorded->tell(*planner);
   std::lock_guard const lock(m_submission);
-  if (!pass.collects) return nullptr;  // so its tasks may be over, and their cells used for others
-  m_graphs.choose_graph(*pass.recorded, pass.tasks);
-  return pass.recorded;
+  if (!iteration.collects)
+    return nullptr;  // so its tasks may be over, and their cells used for others
+  m_graphs.choose_graph(*iteration.recorded, iteration.tasks);
+  return iteration.recorded;
 }
 
 // --- submitting ----------------------------------------------------------------------------------
@@ -210,16 +216,16 @@ void Iterations::number(Task& task) {
                   [&](PlanState& plan) { plan.last = m_kernel.handle_of(&task, task.id); });
 }
 
-/// Submits the pass as one task with parts. False when it has been submitted on demand.
-bool Iterations::admit_whole(Label const& label, Iteration& pass,
-                         std::shared_ptr<RecordedGraph> const& plan) {
+/// Submits the iteration as one task with children. False when it has been submitted on demand.
+bool Iterations::admit_whole(Label const& label, Iteration& iteration,
+                             std::shared_ptr<RecordedGraph> const& plan) {
   bool const as_graph = plan->has_graph.load(std::memory_order_relaxed);
-  std::vector<Task*> const& parts = pass.tasks;
+  std::vector<Task*> const& children = iteration.tasks;
   auto const construct = [&](void* storage) {
-    ::new (storage) WholeIteration{plan, &m_graphs, as_graph ? parts : std::vector<Task*>()};
+    ::new (storage) WholeIteration{plan, &m_graphs, as_graph ? children : std::vector<Task*>()};
   };
-  TaskSpec spec(Label(label), as_graph ? PlanGraphs::iteration_graph_ops : whole_ops, sizeof(WholeIteration),
-                alignof(WholeIteration), construct);
+  TaskSpec spec(Label(label), as_graph ? PlanGraphs::iteration_graph_ops : whole_ops,
+                sizeof(WholeIteration), alignof(WholeIteration), construct);
   spec.accesses = plan->requests();
   spec.priority = plan->priority();
   spec.synchronizing = !plan->barriers().empty();
@@ -232,8 +238,8 @@ bool Iterations::admit_whole(Label const& label, Iteration& pass,
   scope->waits_for_parent = true;
   scope->is_planned = true;
   scope->plan_number = 0;
-  if (!as_graph) scope->open.renew(parts.size());
-  scope->parts.reserve(as_graph ? parts.size() : plan->roots().size());
+  if (!as_graph) scope->open.renew(children.size());
+  scope->children.reserve(as_graph ? children.size() : plan->roots().size());
 
   Frame* const frame = Frame::of(m_kernel);
   Task* whole = nullptr;
@@ -244,80 +250,82 @@ bool Iterations::admit_whole(Label const& label, Iteration& pass,
     SubmissionLock::WhileDeferring submission(m_submission);
     std::unique_lock lock(submission);
     if (frame == nullptr) m_admission.make_room(lock);
-    if (!pass.collects) return false;
-    if (m_recorder) m_recorder->require_room(1 + parts.size());
+    if (!iteration.collects) return false;
+    if (m_recorder) m_recorder->require_room(1 + children.size());
     Submission::Admitted const admitted = m_admission.admit(spec, m_root, frame);
     whole = admitted.task;
     rest = admitted.rest;
-    scope->owner = whole;
-    for (std::size_t k = 0; k < parts.size(); ++k) {
-      put_into(*parts[k], *scope);  // first: a thread with the handle may look once it has its id
-      number(*parts[k]);
+    scope->parent = whole;
+    for (std::size_t k = 0; k < children.size(); ++k) {
+      put_into(*children[k],
+               *scope);  // first: a thread with the handle may look once it has its id
+      number(*children[k]);
     }
-    for (std::size_t k = 0; k < parts.size(); ++k) {
-      plan->give_accesses(k, *parts[k]);
-      if (m_recorder) m_recorder->submitted(*parts[k]);  // all nodes come before their edges
+    for (std::size_t k = 0; k < children.size(); ++k) {
+      plan->give_accesses(k, *children[k]);
+      if (m_recorder) m_recorder->submitted(*children[k]);  // all nodes come before their edges
     }
-    for (std::size_t k = 0; k < parts.size(); ++k) link_child(*plan, parts, k, as_graph);
+    for (std::size_t k = 0; k < children.size(); ++k) link_child(*plan, children, k, as_graph);
     if (as_graph)
-      for (Task* part : parts) scope->parts.push_back({part, part->id});
+      for (Task* child : children) scope->children.push_back({child, child->id});
     else
       for (std::uint32_t const root : plan->roots())
-        scope->parts.push_back({parts[root], parts[root]->id});
+        scope->children.push_back({children[root], children[root]->id});
     if (m_kernel.planner() != nullptr) scope->plan_number = plan->number();
     whole->inner = std::move(scope);
     whole->is_split = true;
     // Children that are launched as a graph are complete with it.
-    if (!as_graph) m_admission.count_submitted(parts.size());
-    collects_no_more(pass);
+    if (!as_graph) m_admission.count_submitted(children.size());
+    collects_no_more(iteration);
   }
   if (m_kernel.events().is_watched())
-    for (Task const* part : parts) m_kernel.events().changed(*part, TaskState::pending);
+    for (Task const* child : children) m_kernel.events().changed(*child, TaskState::pending);
   m_admission.publish(*whole, rest, frame);
   return true;
 }
 
-/// Gives a part the edges that it has by the plan. A part without any gets one from the start of
+/// Gives a child the edges that it has by the plan. A child without any gets one from the start of
 /// the whole.
-void Iterations::link_child(RecordedGraph const& plan, std::vector<Task*> const& parts, std::size_t k,
-                       bool as_graph) {
-  Task& part = *parts[k];
-  std::lock_guard const lock(part.lock);  // a search for circles may look at its successors
+void Iterations::link_child(RecordedGraph const& plan, std::vector<Task*> const& children,
+                            std::size_t k, bool as_graph) {
+  Task& child = *children[k];
+  std::lock_guard const lock(child.lock);  // a search for circles may look at its successors
   for (RecordedEdge const& edge : plan.edges().from(k)) {
-    Task& next = *parts[edge.to];
-    if (m_recorder) m_recorder->edge(part.id, next.id, edge.reason);
+    Task& next = *children[edge.to];
+    if (m_recorder) m_recorder->edge(child.id, next.id, edge.reason);
     if (as_graph) continue;
-    part.add_successor(&next);
-    if (next.runs_on_device() && trigger_between(part, next) == Trigger::launch)
-      next.on_device->predecessors.push_back({&part, part.id});
+    child.add_successor(&next);
+    if (next.runs_on_device() && trigger_between(child, next) == Trigger::launch)
+      next.on_device->predecessors.push_back({&child, child.id});
   }
-  if (!as_graph) part.set_edges(std::max(plan.edges_to(k), 1));
+  if (!as_graph) child.set_edges(std::max(plan.edges_to(k), 1));
 }
 
 /// The caller holds the graph's lock.
-void Iterations::collects_no_more(Iteration& pass) {
-  pass.collects = false;
-  if (std::erase(m_iterations, &pass) != 0) m_collecting.fetch_sub(1, std::memory_order_release);
+void Iterations::collects_no_more(Iteration& iteration) {
+  iteration.collects = false;
+  if (std::erase(m_iterations, &iteration) != 0)
+    m_collecting.fetch_sub(1, std::memory_order_release);
 }
 
-/// Turns the tasks that the pass has collected into ordinary tasks; later ones are not collected.
-/// The caller holds the submission lock, and publishes the tasks afterwards.
-void Iterations::admit_collected(Iteration& pass, Vector<Unpublished>& admitted) {
-  if (!pass.collects) return;
-  pass.collects = false;
-  // A thread that finds that no pass collects uses the ids, see `resolve`. So they are given
+/// Turns the tasks that the iteration has collected into ordinary tasks; later ones are not
+/// collected. The caller holds the submission lock, and publishes the tasks afterwards.
+void Iterations::admit_collected(Iteration& iteration, Vector<Unpublished>& admitted) {
+  if (!iteration.collects) return;
+  iteration.collects = false;
+  // A thread that finds that no iteration collects uses the ids, see `resolve`. So they are given
   // before.
   struct AtEnd {
-    Iterations& passes;
-    Iteration& pass;
-    ~AtEnd() { passes.collects_no_more(pass); }
-  } const at_end{*this, pass};
+    Iterations& iterations;
+    Iteration& iteration;
+    ~AtEnd() { iterations.collects_no_more(iteration); }
+  } const at_end{*this, iteration};
   auto const made_before = [](void*) {};
   Vector<AccessRequest> requests;
-  for (std::size_t k = 0; k < pass.tasks.size(); ++k) {
-    Task& task = *pass.tasks[k];
+  for (std::size_t k = 0; k < iteration.tasks.size(); ++k) {
+    Task& task = *iteration.tasks[k];
     requests.clear();
-    for (TaskAccess const& access : pass.plan->accesses(k))
+    for (TaskAccess const& access : iteration.plan->accesses(k))
       requests.push_back(request_like(access));
     TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
     spec.accesses = requests;
@@ -335,17 +343,17 @@ void Iterations::publish(Vector<Unpublished> const& admitted) {
   for (Unpublished const& each : admitted) m_admission.publish(*each.task, each.rest, frame);
 }
 
-void Iterations::admit(Iteration* pass) {
+void Iterations::admit(Iteration* iteration) {
   Vector<Unpublished> admitted;
   DeferDestructors const until_published;
   {
     std::lock_guard const lock(m_submission);
-    admit_collected(*pass, admitted);
+    admit_collected(*iteration, admitted);
   }
   publish(admitted);
 }
 
-/// Admits the collected tasks of the passes that `which` chooses, on all threads.
+/// Admits the collected tasks of the iterations that `which` chooses, on all threads.
 void Iterations::admit(FunctionRef<bool(Iteration const&)> which) {
   if (m_collecting.load(std::memory_order_acquire) == 0) return;
   Vector<Unpublished> admitted;
@@ -362,19 +370,19 @@ void Iterations::admit_all() {
   admit([](Iteration const&) { return true; });
 }
 
-/// A thread that finds that no pass collects happens after the tasks have got their ids: the
+/// A thread that finds that no iteration collects happens after the tasks have got their ids: the
 /// counter is taken down with release order after that.
 TaskHandle Iterations::resolve(TaskHandle const& handle) {
   if ((handle.id & PlanNode::recorded) != 0) {
     if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_kernel.is_done(handle))
-      admit([](Iteration const& pass) {
-        return std::any_of(pass.tasks.begin(), pass.tasks.end(),
+      admit([](Iteration const& iteration) {
+        return std::any_of(iteration.tasks.begin(), iteration.tasks.end(),
                            [](Task const* task) { return task->marks.is_replay; });
       });
     return handle;
   }
   if (handle.task->is_live(handle.id))
-    admit([&](Iteration const& pass) { return pass.gave_out(handle.id); });
+    admit([&](Iteration const& iteration) { return iteration.gave_out(handle.id); });
   return Provisional::resolved(handle);
 }
 

@@ -38,20 +38,24 @@ PlanRecording* PlanRecording::find(Kernel const& kernel) {
 }
 
 PlanRecording::PlanRecording(Kernel& in_kernel, Iteration* of_iteration, IterationMemory* of_loop)
-    : kernel(in_kernel), pass(of_iteration), memory(of_loop), outer(std::exchange(top, this)) {}
+    : kernel(in_kernel),
+      iteration(of_iteration),
+      memory(of_loop),
+      outer(std::exchange(top, this)) {}
 
 PlanRecording::~PlanRecording() {
   top = outer;
 }
 
 Plans::Plans(Kernel& kernel, Submission& admission, Cancellation& cancellation,
-             Destructors& destructors, PlanGraphs& graphs, Iterations& passes, AsyncStreams& streams)
+             Destructors& destructors, PlanGraphs& graphs, Iterations& iterations,
+             AsyncStreams& streams)
     : m_kernel(kernel),
       m_admission(admission),
       m_cancellation(cancellation),
       m_destructors(destructors),
       m_graphs(graphs),
-      m_iterations(passes),
+      m_iterations(iterations),
       m_submission(kernel.lock()),
       m_slab(kernel.slab()),
       m_failures(kernel.failures()),
@@ -62,7 +66,7 @@ Plans::Plans(Kernel& kernel, Submission& admission, Cancellation& cancellation,
 
 std::shared_ptr<PlanState> Plans::record(Label&& label, FunctionRef<void()> body) {
   if (PlanRecording const* const outer = PlanRecording::of(m_kernel);
-      outer != nullptr && outer->pass == nullptr)
+      outer != nullptr && outer->iteration == nullptr)
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + m_kernel.options().name +
                     " is recording a plan on this thread already; to use a plan in "
@@ -98,13 +102,13 @@ std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
   plan->recorded = std::make_unique<RecordedGraph>(m_slab, m_failures, m_streams);
   std::lock_guard const lock(m_submission);
   m_plans.reserve(m_plans.size() + 1);
-  plan->owner = &m_slab.acquire();
+  plan->parent = &m_slab.acquire();
   m_plans.push_back(plan.get());
   plan->graphs = &m_graphs;
-  plan->owner->scope = nullptr;
-  plan->owner->scope_kind = ScopeKind::graph;
-  plan->owner->begin_plan();
-  plan->recorded->scope().owner = plan->owner;
+  plan->parent->scope = nullptr;
+  plan->parent->scope_kind = ScopeKind::graph;
+  plan->parent->begin_plan();
+  plan->recorded->scope().parent = plan->parent;
   return plan;
 }
 
@@ -115,7 +119,7 @@ Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
   node.plan = &plan;
   node.index = static_cast<std::uint32_t>(index);
   Task& task = m_admission.make_task(spec);
-  task.begin_recorded(++m_last_recorded, plan.owner);
+  task.begin_recorded(++m_last_recorded, plan.parent);
   put_into(task, plan.recorded->scope());
   task.node = &node;
   return task;
@@ -296,7 +300,7 @@ void Plans::dismantle(PlanState& plan) {
     }
   }
   plan.resources.forget();
-  Task* first = plan.owner;
+  Task* first = plan.parent;
   {
     auto const streams = m_streams.lock();
     plan.recorded->graph.release();
@@ -315,11 +319,11 @@ void Plans::dismantle(PlanState& plan) {
   std::unique_ptr<RecordedGraph> recorded;  // destroyed without the lock
   std::lock_guard const lock(m_submission);
   recorded = std::move(plan.recorded);
-  for (Task* task = first; task != nullptr; task = task == plan.owner ? nullptr : task->next) {
+  for (Task* task = first; task != nullptr; task = task == plan.parent ? nullptr : task->next) {
     task->scope = nullptr;  // under the lock, as other threads read it in any cell
     task->scope_kind = ScopeKind::graph;
   }
-  m_slab.recycle_chain(first, plan.owner);
+  m_slab.recycle_chain(first, plan.parent);
 }
 
 /// Dismantles all plans. Plans that are dropped meanwhile are dismantled by the threads that drop

@@ -27,7 +27,7 @@ static constexpr TaskOps replay_ops{
     [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
 
 void add_pending(PlanState& plan, std::int32_t by) {
-  for_each_plan(plan, [&](PlanState& each) { each.owner->count_replays(by); });
+  for_each_plan(plan, [&](PlanState& each) { each.parent->count_replays(by); });
 }
 
 TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
@@ -37,10 +37,10 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
     warnings->drop_views();  // these have some, too
   check_still_held(*plan);
   PlanRecording* const recording = PlanRecording::of(m_kernel);
-  bool const is_recorded = recording != nullptr && recording->pass == nullptr;
+  bool const is_recorded = recording != nullptr && recording->iteration == nullptr;
   // An observer of single tasks sees them run one by one.
   if (!is_recorded && plan->is_graph() && !m_kernel.numbers_runs() && rounds > 0) {
-    if (recording != nullptr) m_iterations.admit(recording->pass);
+    if (recording != nullptr) m_iterations.admit(recording->iteration);
     return m_graphs.replay_graph(label, plan, rounds);
   }
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
@@ -173,11 +173,11 @@ void Plans::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
 /// Throws `std::bad_alloc`, before it has changed anything, where the record cannot keep so many.
 void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds) {
   std::size_t const count = plan.tasks.size();
-  // To observers of runs, and in the serial order, the owner stands for the replay.
-  plan.owner->id = whole.public_id();
-  plan.owner->node = whole.node;
-  plan.owner->scope = whole.scope;
-  plan.owner->scope_kind = whole.scope_kind;
+  // To observers of runs, and in the serial order, the parent stands for the replay.
+  plan.parent->id = whole.public_id();
+  plan.parent->node = whole.node;
+  plan.parent->scope = whole.scope;
+  plan.parent->scope_kind = whole.scope_kind;
   TaskId before = 0;
   {
     std::lock_guard const lock(m_submission);

@@ -24,10 +24,10 @@ class Waiters;
 /// The edges that a scheduling policy adds to the scheduling graph.
 ///
 /// INVARIANT (no cycle). The policy sees a task, and adds edges, under the mutex of `Waiters`.
-/// Tasks that begin to wait, and parts that name tasks to come after, are entered under it as well.
-/// Other new edges lead to new tasks, which hold up no task. So the search for a cycle sees all
-/// edges that might close one with the new edge. If two edges would close one together, the second
-/// is refused.
+/// Tasks that begin to wait, and children that name tasks to come after, are entered under it as
+/// well. Other new edges lead to new tasks, which hold up no task. So the search for a cycle sees
+/// all edges that might close one with the new edge. If two edges would close one together, the
+/// second is refused.
 ///
 /// INVARIANT (no missed start). A task is held back while an edge to it is added: its count of
 /// unfinished edges, which was not 0, is one higher. All held tasks are released when the policy

@@ -16,8 +16,8 @@
 
 namespace trellis::Impl {
 
-/// The policy of `TRELLIS_SERIAL=1` always takes the task that was submitted first. The parts of a
-/// task take its place in that order: the task is not over before they are, and tasks that it
+/// The policy of `TRELLIS_SERIAL=1` always takes the task that was submitted first. The children of
+/// a task take its place in that order: the task is not over before they are, and tasks that it
 /// excludes must not come in between.
 class SerialOrder final : public SchedulingPolicy {
  public:
@@ -53,7 +53,7 @@ class SerialOrder final : public SchedulingPolicy {
   }
 
  private:
-  /// The ids of the task and of the tasks that it is a part of, the outermost first.
+  /// The ids of the task and of the tasks that it is a child of, the outermost first.
   using Place = Vector<std::uint64_t>;
   static Place place_of(ReadyTask task) {
     Place place;

@@ -24,8 +24,8 @@ int priority_of(ReadyTask task) {
 }
 
 /// True if the first task comes before the second in the order of submission. That is the order of
-/// ids within one scope (ids of parts come in blocks), and of rounds within one plan. False where
-/// the order is unknown.
+/// ids within one scope (ids of children come in blocks), and of rounds within one plan. False
+/// where the order is unknown.
 bool is_older(ReadyTask first, ReadyTask second) {
   Impl::Task const& a = *first.impl();
   Impl::Task const& b = *second.impl();

@@ -51,7 +51,7 @@ struct Seen {
   bool on_device = false;
   bool exclusive = false;
   std::vector<TaskId> before;  ///< predecessors that are not complete
-  int parts = 0;               ///< parts that are not complete
+  int children = 0;            ///< children that are not complete
   int completions = 0;         ///< open
 };
 
@@ -79,7 +79,7 @@ void append_state(std::ostream& out, Seen const& seen) {
       break;
     default:
       out << (seen.on_device ? "launched on its device" : "under way");
-      if (seen.parts > 0) out << "; " << seen.parts << " of its parts are not complete";
+      if (seen.children > 0) out << "; " << seen.children << " of its children are not complete";
       if (seen.completions > 0)
         out << "; nobody has said yet that it is over (Completion"
             << (seen.completions > 1 ? "s: " + std::to_string(seen.completions) + ")" : ")");
@@ -170,8 +170,8 @@ std::string StallReport::report() const {
         each.task->inner != nullptr) {
       Scope const& scope = *each.task->inner;
       seen.completions = scope.open_completions.load(std::memory_order_relaxed);
-      for (LiveAccess const part : scope.parts)
-        seen.parts += part.task->live_id.load(std::memory_order_acquire) == part.id;
+      for (LiveAccess const child : scope.children)
+        seen.children += child.task->live_id.load(std::memory_order_acquire) == child.id;
     }
     all.push_back(std::move(seen));
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-/// Finds the remembered pass of a loop that a new one is like.
+/// Finds the remembered iteration of a loop that a new one is like.
 namespace trellis::Impl {
 
 void IterationMemory::begin() {

@@ -18,24 +18,25 @@ namespace trellis::Impl {
 
 class PlanGraphs;
 
-/// The different passes that a loop remembers, and the one that a new pass is like so far.
+/// The different iterations that a loop remembers, and the one that a new iteration is like so far.
 ///
-/// All plans that agree with the pass so far agree with each other so far. So a task is compared
-/// with only one of them, the leader. If it differs there, it is compared with the plans that part
-/// from the leader at this position.
+/// All plans that agree with the iteration so far agree with each other so far. So a task is
+/// compared with only one of them, the leader. If it differs there, it is compared with the plans
+/// that part from the leader at this position.
 class IterationMemory {
  public:
   static constexpr std::size_t most = 8;
 
-  /// Begins a new pass, with the plan that was used last as the leader.
+  /// Begins a new iteration, with the plan that was used last as the leader.
   void begin();
-  /// Compares the next task of the pass. False: no plan goes on with it.
+  /// Compares the next task of the iteration. False: no plan goes on with it.
   [[nodiscard]] bool next(TaskSpec const& spec);
-  /// Ends the pass. Returns the plan that it is like, or null.
+  /// Ends the iteration. Returns the plan that it is like, or null.
   [[nodiscard]] std::shared_ptr<RecordedGraph> end();
-  /// Returns the plan that the pass has been like so far; null when there is none.
+  /// Returns the plan that the iteration has been like so far; null when there is none.
   [[nodiscard]] std::shared_ptr<RecordedGraph> const& leader() const;
-  /// Remembers the plan of a pass that was none of these, in the place of the one used longest ago.
+  /// Remembers the plan of an iteration that was none of these, in the place of the one used
+  /// longest ago.
   void add(std::shared_ptr<RecordedGraph> plan);
 
  private:
@@ -51,19 +52,19 @@ class IterationMemory {
   std::uint64_t m_uses = 0;
 };
 
-/// A pass of `iterate`, whose tasks are collected until its body is over.
+/// An iteration of `iterate`, whose tasks are collected until its body is over.
 ///
 /// A collected task exists, with its functor and its properties, and the user has a handle of it.
-/// It is not submitted: it has no id and no edges, and only its pass knows it. At the end of the
-/// body all of them are submitted as parts of one task, the whole. Their edges are those of the
-/// plan.
+/// It is not submitted: it has no id and no edges, and only its iteration knows it. At the end of
+/// the body all of them are submitted as children of one task, the whole. Their edges are those of
+/// the plan.
 ///
-/// ON DEMAND. When a thread uses the handle of a collected task (`Iterations::resolve`), or waits for
-/// all tasks, the pass is submitted at once. The collected tasks become ordinary tasks, in order,
-/// and the body submits ordinary tasks from there on. So no thread ever waits for the body.
+/// ON DEMAND. When a thread uses the handle of a collected task (`Iterations::resolve`), or waits
+/// for all tasks, the iteration is submitted at once. The collected tasks become ordinary tasks, in
+/// order, and the body submits ordinary tasks from there on. So no thread ever waits for the body.
 ///
-/// HANDLES of collected tasks are provisional (see Provisional). A provisional id encodes the pass
-/// and the task's place in it.
+/// HANDLES of collected tasks are provisional (see Provisional). A provisional id encodes the
+/// iteration and the task's place in it.
 ///
 /// The graph's lock guards all but the comparison with plans.
 class Iteration {
@@ -82,7 +83,7 @@ class Iteration {
     return id >> place_bits == provisional_id(0) >> place_bits;
   }
 
-  /// `number`: different for each pass of the graph.
+  /// `number`: different for each iteration of the graph.
   void begin(std::uint64_t number) {
     m_number = number % (TaskId{1} << (62 - place_bits));
     collects = true;
@@ -91,12 +92,12 @@ class Iteration {
     recorded = nullptr;
   }
 
-  /// False: the pass has been submitted, and later tasks are submitted as they come. It remains
-  /// false.
+  /// False: the iteration has been submitted, and later tasks are submitted as they come. It
+  /// remains false.
   std::atomic<bool> collects{false};
   std::vector<Task*> tasks;       ///< collected so far
   RecordedGraph* plan = nullptr;  ///< the plan that begins with these
-  /// That plan, if it is made from this pass.
+  /// That plan, if it is made from this iteration.
   std::shared_ptr<RecordedGraph> recorded;
   [[nodiscard]] std::uint64_t number() const { return m_number; }
 
@@ -106,9 +107,9 @@ class Iteration {
 
 /// The body of a whole.
 struct WholeIteration {
-  std::shared_ptr<RecordedGraph> plan;  ///< what the parts' accesses refer to
+  std::shared_ptr<RecordedGraph> plan;  ///< what the children's accesses refer to
   PlanGraphs* graphs;
-  std::vector<Task*> parts;  ///< when they are launched as a graph
+  std::vector<Task*> children;  ///< when they are launched as a graph
 };
 
 }  // namespace trellis::Impl

@@ -39,18 +39,19 @@ struct TaskSpec;
 class Iterations {
  public:
   Iterations(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,
-         Children& parts, PolicyEdges& policy_edges, AsyncStreams& streams);
+             Children& children, PolicyEdges& policy_edges, AsyncStreams& streams);
   Iterations(Iterations const&) = delete;
   Iterations& operator=(Iterations const&) = delete;
 
-  /// Calls `body` for each pass until it returns false, and replays passes that are like earlier
-  /// ones.
-  IterateReport iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body);
-  /// Collects the next task of a pass. Returns an invalid handle if the pass does not collect it,
-  /// nor any other from there on.
+  /// Calls `body` for each iteration until it returns false, and replays iterations that are like
+  /// earlier ones.
+  IterateReport iterate(Label&& label, std::uint64_t iterations,
+                        FunctionRef<bool(std::uint64_t)> body);
+  /// Collects the next task of an iteration. Returns an invalid handle if the iteration does not
+  /// collect it, nor any other from there on.
   TaskHandle collect_task(PlanRecording& recording, TaskSpec& spec);
-  /// Turns the tasks that these passes have collected so far into ordinary tasks.
-  void admit(Iteration* pass);
+  /// Turns the tasks that these iterations have collected so far into ordinary tasks.
+  void admit(Iteration* iteration);
   void admit(FunctionRef<bool(Iteration const&)> which);
   void admit_all();
   /// Returns the handle of the task that a collected task has become, and submits it if need be.
@@ -59,19 +60,20 @@ class Iterations {
   TaskHandle resolve(TaskHandle const& handle);
 
  private:
-  TaskHandle collect(Iteration& pass, IterationMemory& memory, TaskSpec& spec);
-  void begin_plan(Iteration& pass);
-  std::shared_ptr<RecordedGraph> plan_of(Iteration& pass, IterationMemory& memory);
+  TaskHandle collect(Iteration& iteration, IterationMemory& memory, TaskSpec& spec);
+  void begin_plan(Iteration& iteration);
+  std::shared_ptr<RecordedGraph> plan_of(Iteration& iteration, IterationMemory& memory);
   void number(Task& task);
-  bool admit_whole(Label const& label, Iteration& pass, std::shared_ptr<RecordedGraph> const& plan);
-  void link_child(RecordedGraph const& plan, std::vector<Task*> const& parts, std::size_t k,
-                 bool as_graph);
-  void collects_no_more(Iteration& pass);
+  bool admit_whole(Label const& label, Iteration& iteration,
+                   std::shared_ptr<RecordedGraph> const& plan);
+  void link_child(RecordedGraph const& plan, std::vector<Task*> const& children, std::size_t k,
+                  bool as_graph);
+  void collects_no_more(Iteration& iteration);
   struct Unpublished {
     Task* task;
     std::int32_t rest;  ///< what has to be taken off its count
   };
-  void admit_collected(Iteration& pass, Vector<Unpublished>& admitted);
+  void admit_collected(Iteration& iteration, Vector<Unpublished>& admitted);
   void publish(Vector<Unpublished> const& admitted);
 
   Kernel& m_kernel;
@@ -89,7 +91,8 @@ class Iterations {
   Recorder* const m_recorder;  ///< null: the graph does not record
 
   std::atomic<std::uint64_t> m_last_iteration{0};
-  std::vector<Iteration*> m_iterations;       ///< guarded by m_submission: those that have collected tasks
+  std::vector<Iteration*>
+      m_iterations;                  ///< guarded by m_submission: those that have collected tasks
   std::atomic<int> m_collecting{0};  ///< their number
 };
 

@@ -103,9 +103,9 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
 
   // These do not change once the plan is recorded.
   std::unique_ptr<RecordedGraph> recorded;  ///< null: the plan has been dismantled
-  /// The owner of the scope of all tasks. Only its `scope`, `parent`, `node` and `unfinished` are
+  /// The parent of the scope of all tasks. Only its `scope`, `parent`, `node` and `unfinished` are
   /// used; the last counts replays that are not complete. Its memory outlives the plan.
-  Task* owner = nullptr;
+  Task* parent = nullptr;
   std::deque<PlanNode> nodes;  ///< of the tasks that follow
   std::vector<Task*> tasks;    ///< by place
   /// Used in a plan that is not one graph as a whole.

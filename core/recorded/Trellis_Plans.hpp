@@ -41,7 +41,7 @@ class Workers;
 class Plans {
  public:
   Plans(Kernel& kernel, Submission& admission, Cancellation& cancellation, Destructors& destructors,
-        PlanGraphs& graphs, Iterations& passes, AsyncStreams& streams);
+        PlanGraphs& graphs, Iterations& iterations, AsyncStreams& streams);
   Plans(Plans const&) = delete;
   Plans& operator=(Plans const&) = delete;
 

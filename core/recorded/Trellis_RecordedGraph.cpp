@@ -323,12 +323,13 @@ void RecordedGraph::give_accesses(std::size_t k, Task& task) const {
   task.exclusive = m_signatures[k].exclusive;
 }
 
-void RecordedGraph::note_identities(std::size_t k, TaskSpec const& spec, std::uint64_t pass) const {
+void RecordedGraph::note_identities(std::size_t k, TaskSpec const& spec,
+                                    std::uint64_t iteration) const {
   TaskAccess const* access = accesses(k).data();
   for (AccessRequest const& request : spec.accesses) {
     if (!request.counts()) continue;
     Resource& resource = *(access++)->entry->resource;
-    if (std::exchange(resource.looked_at_in, pass) == pass) continue;
+    if (std::exchange(resource.looked_at_in, iteration) == iteration) continue;
     std::uint64_t const identity = request.identity();
     if (identity >= Identity::first_allocation) resource.identity = identity;
   }

@@ -79,9 +79,9 @@ struct OuterAccess {
 ///
 /// It is made by admission with a linker that records: each task is entered into a scope of the
 /// recorded graph, whose table knows the tasks by their places, counted from 1. A plan (see
-/// PlanState) consists of this and a task for each place, which runs in rounds. A pass of a loop
-/// (see Iteration) consists of this and new tasks. After `seal` its tasks and edges do not change, so
-/// any number of passes may use it at the same time.
+/// PlanState) consists of this and a task for each place, which runs in rounds. An iteration of a
+/// loop (see Iteration) consists of this and new tasks. After `seal` its tasks and edges do not
+/// change, so any number of iterations may use it at the same time.
 class RecordedGraph {
  public:
   RecordedGraph(TaskSlab& tasks, FailureLog const& failures, AsyncStreams& streams);
@@ -119,11 +119,11 @@ class RecordedGraph {
   /// True if submitting `spec` would give the task at this place, except for the data in its
   /// functor.
   [[nodiscard]] bool is_same(std::size_t k, TaskSpec const& spec) const;
-  /// Notes that the pass with this number has this task. Its Views may differ from those of the
-  /// pass before, at the same addresses; the accesses of the whole have to tell this. Only one
+  /// Notes that the iteration with this number has this task. Its Views may differ from those of
+  /// the pass before, at the same addresses; the accesses of the whole have to tell this. Only one
   /// thread collects with a graph, and no other thread reads what is changed here. The caller holds
   /// the graph's lock.
-  void note_identities(std::size_t k, TaskSpec const& spec, std::uint64_t pass) const;
+  void note_identities(std::size_t k, TaskSpec const& spec, std::uint64_t iteration) const;
 
   // Used after `seal`.
   [[nodiscard]] RecordedEdges const& edges() const { return m_edges; }

@@ -9,11 +9,11 @@
 
 namespace trellis::Impl {
 
-/// Remembers where to look in a list of areas that parts ask for one after the other. It begins
-/// behind what was found last, as many parts go through the list in its order. Once it has looked
-/// at several times as many areas as there are, it learns the places of all, also of those that
-/// come later; then any order is as good. It only knows where to begin: the list may change. (It is
-/// not used for the areas that a task has in flight, which AccessTable keeps.)
+/// Remembers where to look in a list of areas that children ask for one after the other. It begins
+/// behind what was found last, as many children go through the list in its order. Once it has
+/// looked at several times as many areas as there are, it learns the places of all, also of those
+/// that come later; then any order is as good. It only knows where to begin: the list may change.
+/// (It is not used for the areas that a task has in flight, which AccessTable keeps.)
 class AreaPlaces {
  public:
   /// True if `fits(place)` for the likeliest place, of `count`, of an area with this hash.

@@ -74,7 +74,7 @@ class ByArea {
 /// Tells whether other tasks of its scope conflict with a task, now that it has these accesses.
 /// The answer is that of `conflict(task, other)`. Where both sides have many accesses, it takes
 /// only the time of a walk over those of the others. Tasks of another scope never conflict, as
-/// their owners' accesses order them. (Their accesses could not be read here, either, as they
+/// their parents' accesses order them. (Their accesses could not be read here, either, as they
 /// change under the lock of their own scope.)
 class Conflicts {
  public:

@@ -144,7 +144,7 @@ TaskRecord const& Graph::node(TaskId id) const {
   return m_nodes[position(id)];
 }
 
-std::vector<TaskId> Graph::parts(TaskId id) const {
+std::vector<TaskId> Graph::children(TaskId id) const {
   std::vector<TaskId> ids;
   for (TaskRecord const& task : m_nodes)
     if (task.parent == id) ids.push_back(task.id);

@@ -50,7 +50,7 @@ class HoldingBack final : public Orchestration {
  public:
   HoldingBack(std::string name, When when) : m_name(std::move(name)), m_when(when) {}
   [[nodiscard]] std::string name() const override { return m_name; }
-  /// Tasks deferred to the end of sections are released there; those for idle threads remain.
+  /// Tasks deferred to the end of fork-joins are released there; those for idle threads remain.
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override {
     return kind || m_when != When::fork_join_end ? all : 0;
   }
@@ -77,7 +77,7 @@ class Fusing final : public Orchestration {
   When const m_when;
 };
 
-/// Serves one graph or several: holds tasks back while a section of any of them is under way.
+/// Serves one graph or several: holds tasks back while a fork-join of any of them is under way.
 class AllOnDevice final : public Orchestration {
  public:
   explicit AllOnDevice(int device) : m_device(device) {}
@@ -124,8 +124,8 @@ class RoundRobin final : public Orchestration {
   std::atomic<unsigned> m_turn{0};
 };
 
-/// Tries the others in turns. It measures a turn from its first section to that of the next turn,
-/// so that work which a section has left for later counts as well.
+/// Tries the others in turns. It measures a turn from its first fork-join to that of the next turn,
+/// so that work which a fork-join has left for later counts as well.
 class Learning final : public Orchestration {
  public:
   explicit Learning(std::uint64_t seed)
@@ -145,8 +145,8 @@ class Learning final : public Orchestration {
   void fork_join_ends(int depth) override {
     for (Variant const& each : m_variants) each.strategy->fork_join_ends(depth);
   }
-  [[nodiscard]] ForkJoinPolicy section(int depth, std::size_t parts, TaskKind kind) override {
-    return current().section(depth, parts, kind);
+  [[nodiscard]] ForkJoinPolicy fork_join(int depth, std::size_t children, TaskKind kind) override {
+    return current().fork_join(depth, children, kind);
   }
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return current().hold_back(kind); }
   [[nodiscard]] FuseInstruction fuse(TaskKind kind) override { return current().fuse(kind); }

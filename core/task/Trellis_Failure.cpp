@@ -84,7 +84,7 @@ FailurePtr FailureLog::poisons(TaskId task, bool unless_known) const {
   if (unless_known && found->second.is_known) return nullptr;
   FailurePtr const& failure = found->second.failure;
   return failure->of_child != nullptr ? failure->of_child
-                                     : failure;  // only the owner says how it happened
+                                      : failure;  // only the parent says how it happened
 }
 
 FailureLog::Report FailureLog::report() {
@@ -122,7 +122,7 @@ namespace {
 Error make_error_of_asked(TaskId task, std::string const& task_text, Failure const& failure) {
   std::string const why = failure.origin_text + " was cancelled: " + failure.what;
   if (failure.of_child != nullptr)
-    return {Error::Kind::cancelled, task_text + " was cancelled, because a part of it was: " + why,
+    return {Error::Kind::cancelled, task_text + " was cancelled, because a child of it was: " + why,
             failure.cause};
   if (task == failure.origin) return {Error::Kind::cancelled, why, failure.cause};
   return {Error::Kind::cancelled, task_text + " was cancelled, because " + why, failure.cause};
@@ -136,7 +136,7 @@ Error make_error(TaskId task, std::string const& task_text, Failure const& failu
   if (failure.of_child != nullptr) {
     failure.of_child->observed.store(true, std::memory_order_relaxed);
     return {Error::Kind::task_failed,
-            task_text + " failed, because a part of it failed: " + failure.origin_text +
+            task_text + " failed, because a child of it failed: " + failure.origin_text +
                 " failed: " + failure.what,
             failure.cause};
   }

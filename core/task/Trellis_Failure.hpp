@@ -29,17 +29,17 @@ struct Failure {
   /// The program asked the task to stop. If its body threw, it is assumed to have thrown for that
   /// reason. `wait()` does not report it.
   bool is_asked = false;
-  /// not null: this task's body did not throw, but a part of it failed
+  /// not null: this task's body did not throw, but a child of it failed
   std::shared_ptr<Failure const> of_child;
   mutable std::atomic<bool> observed{false};  ///< a `get()` has thrown it
 };
 /// Returns a copy, or a short text if there is no memory for it.
 [[nodiscard]] std::string copy_or_short(std::string const& text);
-/// Returns the failure of a task with a part that has failed with this one.
+/// Returns the failure of a task with a child that has failed with this one.
 [[nodiscard]] FailurePtr of_child(FailurePtr const& failure);
 
-/// What a task throws when it waits for its parts and one has failed. If it leaves the body, the
-/// part's failure remains that of the task.
+/// What a task throws when it waits for its children and one has failed. If it leaves the body, the
+/// child's failure remains that of the task.
 class ChildFailed final : public Error {
   using Error::Error;
 };

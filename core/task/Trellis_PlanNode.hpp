@@ -10,7 +10,7 @@ namespace trellis::Impl {
 
 struct PlanState;
 
-/// Returns a new number, never 0, by which scheduling policies know a plan or a pass.
+/// Returns a new number, never 0, by which scheduling policies know a plan or an iteration.
 [[nodiscard]] std::uint64_t new_plan_number();
 
 /// The data that a plan keeps of one of its tasks, see PlanState. The task is never done before the

@@ -14,10 +14,11 @@ class Iteration;
 class IterationMemory;
 struct PlanState;
 
-/// Exists while the tasks that a thread submits to a graph are recorded, or collected by a pass of
-/// `iterate`.
+/// Exists while the tasks that a thread submits to a graph are recorded, or collected by an
+/// iteration of `iterate`.
 struct PlanRecording {
-  explicit PlanRecording(Kernel& in_kernel, Iteration* of_iteration = nullptr, IterationMemory* of_loop = nullptr);
+  explicit PlanRecording(Kernel& in_kernel, Iteration* of_iteration = nullptr,
+                         IterationMemory* of_loop = nullptr);
   PlanRecording(PlanRecording const&) = delete;
   PlanRecording& operator=(PlanRecording const&) = delete;
   ~PlanRecording();
@@ -28,8 +29,8 @@ struct PlanRecording {
   }
 
   Kernel& kernel;
-  Iteration* const pass;          ///< or null
-  IterationMemory* const memory;  ///< of the pass
+  Iteration* const iteration;     ///< or null
+  IterationMemory* const memory;  ///< of the iteration
   std::shared_ptr<PlanState> plan;
   PlanRecording* const outer;  ///< of another graph, on the same thread
   /// The innermost recording on this thread, or null.

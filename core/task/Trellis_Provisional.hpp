@@ -11,8 +11,8 @@
 
 namespace trellis::Impl {
 
-/// Provisional handles: those of tasks that an iteration has collected, see Iteration. Such a task has
-/// no id before it is admitted. Its handle carries a provisional id, which is no task's id. A
+/// Provisional handles: those of tasks that an iteration has collected, see Iteration. Such a task
+/// has no id before it is admitted. Its handle carries a provisional id, which is no task's id. A
 /// thread that has the handle resolves it, and goes on with the id that the task got when it was
 /// admitted.
 ///

@@ -68,9 +68,9 @@ struct TaskExtras : NewFromReserve {
   // `live_id` of such a task can be seen, so a thread with such a handle may read them at any time.
   std::atomic<TaskId> provisional{0};  ///< of the last task that was collected, see Provisional
   std::atomic<TaskId> admitted_as{0};  ///< the id that this task got then
-  /// The `owner` of the plan that the task was last recorded in, see PlanState. Threads read it
+  /// The `parent` of the plan that the task was last recorded in, see PlanState. Threads read it
   /// that do not know whether the plan still exists.
-  std::atomic<Task*> plan_owner{nullptr};
+  std::atomic<Task*> plan_parent{nullptr};
 
   std::uint64_t began_ns = 0;  ///< when its body began, where times are wanted, see Events
 };
@@ -105,7 +105,7 @@ struct TaskExtras : NewFromReserve {
 /// start. Meanwhile another edge may be added under the lock of its scope by adding 1. The count
 /// must be known not to reach 0 until then, or a compare-and-swap that never starts from 0 adds it.
 /// All stores release. A thread that asks for a recorded task may read the count of its plan's
-/// owner when that cell has been given on, see Kernel::is_done. It then happens after the end of
+/// parent when that cell has been given on, see Kernel::is_done. It then happens after the end of
 /// the plan.
 struct alignas(64) Task {
   Task();
@@ -135,7 +135,7 @@ struct alignas(64) Task {
   SpaceAdapter* space = nullptr;  ///< null: none
   void* body = nullptr;           ///< in `storage` or on the heap; null: freed
   Task* next = nullptr;           ///< in free lists, DeferredBodies and FusionPool
-  FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished parts
+  FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished children
   TaskId id = 0;
   TaskMarks marks;          ///< none is written once another thread may run it
   bool keeps_body = false;  ///< its body is destroyed later, see DeferredBodies
@@ -162,9 +162,9 @@ struct alignas(64) Task {
   // Most tasks neither read nor write the rest. Flags and counts above tell whether it is used, as
   // even a line that is only read would have to be fetched for each task.
   Relaxed<Scope*> scope{nullptr};  ///< that it belongs to, which lives longer; null: the graph's
-  /// The scope of its own parts. It is set and taken under `children_lock`, or under the graph's lock
-  /// (for a pass, before it is published). So a thread that does not know whether the task runs
-  /// holds both while it looks.
+  /// The scope of its own children. It is set and taken under `children_lock`, or under the graph's
+  /// lock (for an iteration, before it is published). So a thread that does not know whether the
+  /// task runs holds both while it looks.
   ScopePtr inner;
   /// Guards `inner` and all that is in it, see Scope. It is in the task and not in the scope, as
   /// memory of a task outlives the task. So a thread with a stale pointer may take the lock, and
@@ -213,13 +213,13 @@ struct alignas(64) Task {
     unfinished.store(0, std::memory_order_release);
     return true;
   }
-  /// The owner of a plan counts the replays that are not complete, see PlanState.
+  /// The parent of a plan counts the replays that are not complete, see PlanState.
   void begin_plan() { set_edges(0); }
   void count_replays(std::int32_t by) { unfinished.fetch_add(by, std::memory_order_acq_rel); }
   /// A task of a plan, which has extras, is live from here until the plan is dismantled.
-  void begin_recorded(TaskId as, Task* owner) {
+  void begin_recorded(TaskId as, Task* parent) {
     id = as;
-    extras->plan_owner.store(owner, std::memory_order_release);
+    extras->plan_parent.store(parent, std::memory_order_release);
     live_id.store(as, std::memory_order_release);
     set_edges(0);
   }
@@ -388,10 +388,10 @@ struct alignas(64) Task {
   }
 };
 
-/// Gives a task the failure of one before it, or of a part of it. In the end it has the failure of
+/// Gives a task the failure of one before it, or of a child of it. In the end it has the failure of
 /// the task that was submitted first, whichever finished first.
 void inherit(Task& task, FailurePtr const& failure);
-/// Returns the state with which a task ends whose body has returned, and whose parts are over.
+/// Returns the state with which a task ends whose body has returned, and whose children are over.
 [[nodiscard]] TaskState state_of_parent(Task const& task);
 
 /// Returns what an edge between two tasks waits for.

@@ -12,8 +12,8 @@ namespace trellis::Impl {
 /// these marks, and each station checks that first.
 struct TaskMarks {
   bool main_thread : 1 = false;
-  bool is_resumed : 1 = false;  ///< a body that runs again and again, see Engine::pop
-  bool is_fusable : 1 = false;  ///< may be held back, see FusionPool
+  bool is_resumed : 1 = false;    ///< a body that runs again and again, see Engine::pop
+  bool is_fusable : 1 = false;    ///< may be held back, see FusionPool
   bool is_fork_join : 1 = false;  ///< a thread waits for it, see ForkJoins
   bool synchronizing : 1 = false;
   bool is_replay : 1 = false;  ///< its body is a plan, see Plans::run_plan

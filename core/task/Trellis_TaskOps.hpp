@@ -48,7 +48,7 @@ struct TaskOps {
   /// Not null: the task may be held back and run as one with others of its kind.
   FusionOps const* fusion = nullptr;
 
-  /// Returns how many sections enclose this one. Null: it is not the body of a section.
+  /// Returns how many fork-joins enclose this one. Null: it is not the body of a fork-join.
   int (*fork_join_depth)(void const* body) = nullptr;
 
   // For warnings.

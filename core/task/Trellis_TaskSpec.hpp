@@ -44,7 +44,7 @@ struct TaskSpec : TaskMarks {
   std::span<AccessRequest const> accesses;
   std::span<TaskHandle const> after;
   std::span<TagPtr const> tags;
-  TaskHandle parent{};  ///< a running task that the new one becomes a part of; null: of none
+  TaskHandle parent{};  ///< a running task that the new one becomes a child of; null: of none
   int priority = 0;
   NumberClaim* number = nullptr;  ///< gets the handle of the task; null: the task has no number
   PlanState* replays = nullptr;   ///< the body is a ReplayBody of this

@@ -90,8 +90,8 @@ class Submitting {
   Submitting const* m_outer = nullptr;
 };
 
-/// The lock of a graph, which guards its root scope, its plans and passes. Its address stands for
-/// the graph in `Submitting`.
+/// The lock of a graph, which guards its root scope, its plans and iterations. Its address stands
+/// for the graph in `Submitting`.
 class SubmissionLock {
  public:
   /// Throws when the thread submits to the graph already.

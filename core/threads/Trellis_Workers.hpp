@@ -46,7 +46,7 @@ struct alignas(128) WorkerSlot : NewFromReserve {
   // The numbers of tasks and edges. Only this slot's thread writes them. It counts a submitted task
   // before the task can start, so a thread that reads the completed ones first misses no task.
   std::atomic<std::uint64_t> completed{0};
-  std::atomic<std::uint64_t> submitted{0};  ///< as parts of tasks
+  std::atomic<std::uint64_t> submitted{0};  ///< as children of tasks
   std::atomic<std::uint64_t> edges{0};      ///< to these
 
   // This thread changes the lines that follow with each task.
@@ -76,7 +76,7 @@ struct alignas(128) WorkerSlot : NewFromReserve {
   std::chrono::steady_clock::time_point moved_at{};
   int waker_on = -1;        ///< the processor of its last waker for a task
   int sleeps_kept_off = 0;  ///< so many more sleeps have a mask without that one
-  // For the parts that this thread submits. Cells that it has freed are used first.
+  // For the children that this thread submits. Cells that it has freed are used first.
   TaskSlab::Chain cells;
   TaskIds::Block ids;
   Vector<ScopePtr> scopes;  ///< of tasks that are over

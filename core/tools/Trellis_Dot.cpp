@@ -128,11 +128,11 @@ void Graph::write_dot(std::ostream& out) const {
     text.clear();
   };
   if (m_nodes.empty()) text += "  label=\"no tasks recorded\";\n";
-  std::unordered_map<TaskId, std::vector<TaskRecord const*>> parts;
+  std::unordered_map<TaskId, std::vector<TaskRecord const*>> children;
   for (TaskRecord const& task : m_nodes)
-    if (task.parent != 0) parts[task.parent].push_back(&task);
-  // The parts of a task lie in a frame below it, to any depth: each task is written when its turn
-  // comes, and a null closes a frame.
+    if (task.parent != 0) children[task.parent].push_back(&task);
+  // The children of a task lie in a frame below it, to any depth: each task is written when its
+  // turn comes, and a null closes a frame.
   std::vector<TaskRecord const*> stack;
   auto const write_with_children = [&](TaskRecord const& first) {
     stack.assign(1, &first);
@@ -145,11 +145,11 @@ void Graph::write_dot(std::ostream& out) const {
       }
       append_node(text, *task);
       if (text.size() > chunk) flush();
-      auto const found = parts.find(task->id);
-      if (found == parts.end()) continue;
+      auto const found = children.find(task->id);
+      if (found == children.end()) continue;
       text += "  subgraph cluster_t" + std::to_string(task->id) +
               " {\n  style=\"rounded,dashed\"; label=\"";
-      append_dot(text, "parts of " + task->label);
+      append_dot(text, "children of " + task->label);
       text += "\";\n";
       stack.push_back(nullptr);
       stack.insert(stack.end(), found->second.rbegin(), found->second.rend());

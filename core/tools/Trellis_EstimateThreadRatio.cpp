@@ -132,15 +132,15 @@ ThreadFeedback::ThreadFeedback(int threads, ThreadFeedbackOptions options)
   if (m_options.guess == nullptr) m_options.guess = guess;
 }
 
-ThreadRatio ThreadFeedback::passed(Graph const& pass, TaskCost const& took,
+ThreadRatio ThreadFeedback::passed(Graph const& iteration, TaskCost const& took,
                                    ThreadRatio const& with) {
-  if (!is_like(pass, m_iteration)) m_measured.clear();
-  m_iteration = pass;
+  if (!is_like(iteration, m_iteration)) m_measured.clear();
+  m_iteration = iteration;
   std::vector<double>& known = m_measured[with.threads];
   bool const is_new = known.empty();
-  known.resize(pass.nodes().size());
+  known.resize(iteration.nodes().size());
   for (std::size_t k = 0; k < known.size(); ++k) {
-    double const time = took(pass.nodes()[k]);
+    double const time = took(iteration.nodes()[k]);
     known[k] = is_new ? time : (known[k] + time) / 2;
   }
   double const max_speedup = analyse(m_iteration, by_position(m_iteration, times(1))).max_speedup();
@@ -159,9 +159,9 @@ ThreadRatio ThreadFeedback::passed(Graph const& pass, TaskCost const& took,
   return now - least > m_options.least_gain * now ? best : with;
 }
 
-bool ThreadFeedback::adapt(TaskGraph& graph, Graph const& pass, TaskCost const& took) {
+bool ThreadFeedback::adapt(TaskGraph& graph, Graph const& iteration, TaskCost const& took) {
   ThreadRatio const now{graph.workers(), graph.threads_per_worker()};
-  ThreadRatio const next = passed(pass, took, now);
+  ThreadRatio const next = passed(iteration, took, now);
   if (next == now) return false;
   graph.set_threads(next.workers, next.threads);
   return true;
@@ -169,7 +169,7 @@ bool ThreadFeedback::adapt(TaskGraph& graph, Graph const& pass, TaskCost const& 
 
 double ThreadFeedback::predicted(ThreadRatio const& ratio) const {
   if (m_measured.empty())
-    throw Error(Error::Kind::bad_input, "Trellis: no pass has been measured yet");
+    throw Error(Error::Kind::bad_input, "Trellis: no iteration has been measured yet");
   return makespan(ratio);
 }
 

@@ -22,8 +22,8 @@ std::vector<bool> parents_of(Graph const& graph) {
   for (std::size_t p = 0; p < graph.nodes().size(); ++p) position.emplace(graph.nodes()[p].id, p);
   std::vector<bool> is_parent(graph.nodes().size(), false);
   for (TaskRecord const& task : graph.nodes())
-    if (auto const owner = position.find(task.parent); owner != position.end())
-      is_parent[owner->second] = true;
+    if (auto const parent = position.find(task.parent); parent != position.end())
+      is_parent[parent->second] = true;
   return is_parent;
 }
 
@@ -44,7 +44,7 @@ std::vector<TaskTimes> measured_times(Graph const& graph) {
   for (std::size_t p = 0; p < nodes.size(); ++p) {
     TaskRecord const& task = nodes[p];
     if (task.state != TaskState::done && task.state != TaskState::failed) continue;
-    if (is_parent[p] && task.returned_ns == 0) continue;  // a replay: nothing but its parts
+    if (is_parent[p] && task.returned_ns == 0) continue;  // a replay: nothing but its children
     rows[task.row].push_back({task.started_ns, body_end(task), p});
     if (task.completes_later && !is_parent[p] && task.finished_ns > body_end(task))
       times[p].latency = static_cast<double>(task.finished_ns - body_end(task));
@@ -123,24 +123,24 @@ void Precedence::add_children(Graph const& graph) {
   std::vector<TaskRecord> const& nodes = graph.nodes();
   std::unordered_map<TaskId, std::uint32_t> position;
   for (std::uint32_t p = 0; p < m_size; ++p) position.emplace(nodes[p].id, p);
-  std::vector<std::uint64_t> last(m_size, 0);  // when the last part was complete
+  std::vector<std::uint64_t> last(m_size, 0);  // when the last child was complete
   for (TaskRecord const& task : nodes)
-    if (auto const owner = position.find(task.parent); owner != position.end())
-      last[owner->second] = std::max(last[owner->second], task.finished_ns);
+    if (auto const parent = position.find(task.parent); parent != position.end())
+      last[parent->second] = std::max(last[parent->second], task.finished_ns);
   for (std::uint32_t p = 0; p < m_size; ++p) {
     auto const found = position.find(nodes[p].parent);
     if (found == position.end()) continue;
     std::uint32_t const o = found->second;
-    TaskRecord const& owner = nodes[o];
-    bool const has_run = owner.started_ns != 0;
-    double const share = has_run ? share_until(owner, m_times[o].own, nodes[p].submitted_ns) : 1.0;
-    // A body that has waited, and returned after its parts, went on behind them.
+    TaskRecord const& parent = nodes[o];
+    bool const has_run = parent.started_ns != 0;
+    double const share = has_run ? share_until(parent, m_times[o].own, nodes[p].submitted_ns) : 1.0;
+    // A body that has waited, and returned after its children, went on behind them.
     double left = 0;
     double const own = m_times[o].own;
     bool const has_waited =
-        has_run && own > 0 && own < static_cast<double>(body_end(owner) - owner.started_ns);
-    if (has_waited && owner.returned_ns > last[o])
-      left = std::min(1.0, static_cast<double>(owner.returned_ns - last[o]) / own);
+        has_run && own > 0 && own < static_cast<double>(body_end(parent) - parent.started_ns);
+    if (has_waited && parent.returned_ns > last[o])
+      left = std::min(1.0, static_cast<double>(parent.returned_ns - last[o]) / own);
     m_arcs.push_back({o, p, Kind::progress, share, nullptr});
     m_arcs.push_back({p, o, Kind::remainder, left, nullptr});
   }
@@ -154,15 +154,15 @@ std::vector<std::size_t> Precedence::in_order(Graph const& graph) const {
   order.reserve(2 * m_size);
   for (std::size_t event = 0; event < 2 * m_size; ++event)
     if (open[event] == 0) order.push_back(event);
-  auto const pass = [&](std::size_t event) {
+  auto const iteration = [&](std::size_t event) {
     if (--open[event] == 0) order.push_back(event);
   };
   for (std::size_t k = 0; k < order.size(); ++k) {
     std::size_t const event = order[k];
     std::size_t const task = event / 2;
-    if (event == begin_of(task)) pass(end_of(task));
+    if (event == begin_of(task)) iteration(end_of(task));
     for (Arc const& arc : from(task))
-      if (first_event(arc) == event) pass(second_event(arc));
+      if (first_event(arc) == event) iteration(second_event(arc));
   }
   if (order.size() != 2 * m_size)
     throw Error(

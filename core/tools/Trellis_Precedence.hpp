@@ -24,25 +24,25 @@ struct TaskTimes {
 /// The order of events in a recorded graph. A task is known by its position among the nodes, and
 /// has two events: it begins, and it is complete.
 ///
-/// EVENTS. An edge joins the end of a task to the begin of another one. A part begins when its
-/// owner has spent a share of its own cost (all of it if no times tell when the part was
-/// submitted). The owner is complete when its parts are, and it has spent the share that was left
-/// then. An edge that a demotion has released has such a share, too: the later task began when the
-/// earlier one had got so far.
+/// EVENTS. An edge joins the end of a task to the begin of another one. A child begins when its
+/// parent has spent a share of its own cost (all of it if no times tell when the child was
+/// submitted). The parent is complete when its children are, and it has spent the share that was
+/// left then. An edge that a demotion has released has such a share, too: the later task began when
+/// the earlier one had got so far.
 class Precedence {
  public:
   /// Tells which event of `from` comes before which event of `to`.
   enum class Kind : std::uint8_t {
     order,      ///< the end before the begin
     progress,   ///< the begin, and a share of the cost, before the begin
-    remainder,  ///< the end of a part, and a share of the owner's cost, before the owner's end
+    remainder,  ///< the end of a child, and a share of the parent's cost, before the parent's end
   };
   struct Arc {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
     Kind kind = Kind::order;
     double share = 0;
-    EdgeRecord const* edge = nullptr;  ///< of the graph, which must outlive this; null: for a part
+    EdgeRecord const* edge = nullptr;  ///< of the graph, which must outlive this; null: for a child
   };
 
   explicit Precedence(Graph const& graph);

@@ -112,7 +112,7 @@ class StateLog {
       append_escaped(line, event.label);
       (line += "\"  ") += to_string(event.state);
       if (event.row >= 0) line += "  row " + std::to_string(event.row);
-      if (event.parent != 0) line += "  part of #" + std::to_string(event.parent);
+      if (event.parent != 0) line += "  child of #" + std::to_string(event.parent);
       bool const bad = event.state == TaskState::failed || event.state == TaskState::cancelled;
       m_logger->log(bad ? spdlog::level::err : spdlog::level::info, spdlog::string_view_t(line));
     } catch (...) {  // out of memory: a line is missing, the program goes on

@@ -13,7 +13,7 @@
 
 namespace trellis::Impl {
 
-/// The pace at which the tasks of a trace were submitted, one after the other, without parts of
+/// The pace at which the tasks of a trace were submitted, one after the other, without children of
 /// other tasks.
 ///
 /// A record does not say when the submitting thread waited, but it shows where it must have: tasks

@@ -59,7 +59,7 @@ struct TraceRows {
       // A task that still runs reaches up to the last event that is known.
       end = std::max({end, task.submitted_ns, task.ready_ns, task.started_ns, task.finished_ns});
       if (!has_run(task)) continue;
-      // After the body only its parts run.
+      // After the body only its children run.
       std::uint64_t const until = task.returned_ns != 0 ? task.returned_ns : task.finished_ns;
       slices.push_back({&task, task.started_ns, until, static_cast<std::size_t>(task.row), 0});
       ++tasks;

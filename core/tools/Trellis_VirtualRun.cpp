@@ -339,7 +339,7 @@ void VirtualRun::fire_progress(std::size_t task) {
 
 // --- what a policy sees --------------------------------------------------------------------------
 
-/// All tasks are of one scope here, so parts of different tasks may take turns that they do not
+/// All tasks are of one scope here, so children of different tasks may take turns that they do not
 /// take in a real run.
 ReadyTask VirtualRun::shown(std::size_t task) {
   Cell*& cell = m_shown[task];

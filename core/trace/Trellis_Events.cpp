@@ -47,9 +47,9 @@ void Events::tell_batch(Task const& first) {
 void Events::tell(Task const& task, TaskState state, int row) {
   if (m_timed != nullptr) take_time(task, state);
   m_statistics.changed(task.public_id(), state, [&] {
-    if (task.is_recorded()) return false;  // its owner is the plan's, not a task
-    Task const* const owner = parent_of(task);
-    return owner != nullptr && owner->ops->fork_join_depth != nullptr;
+    if (task.is_recorded()) return false;  // its parent is the plan's, not a task
+    Task const* const parent = parent_of(task);
+    return parent != nullptr && parent->ops->fork_join_depth != nullptr;
   });
   if (m_recorder) {
     if (state == TaskState::ready || state == TaskState::running)

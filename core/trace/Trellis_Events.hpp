@@ -14,8 +14,8 @@
 
 namespace trellis::Impl {
 
-/// Iterations the events of a graph's tasks to its recorder, its statistics, its observer, and a policy
-/// that wants to know how long the tasks take.
+/// Iterations the events of a graph's tasks to its recorder, its statistics, its observer, and a
+/// policy that wants to know how long the tasks take.
 class Events {
  public:
   explicit Events(TaskGraphOptions const& options)

@@ -74,7 +74,7 @@ class Recorder {
   void demoted(Task const& task);
   /// Notes that a pending task is refined: its body will not run, and its `pattern` says so.
   void refined(Task const& task);
-  /// Notes that the body of a task with parts is over.
+  /// Notes that the body of a task with children is over.
   void returned(Task const& task);
   /// Notes that the task's thread has slept in its body, waiting for another task.
   void slept(Task const& task, std::chrono::nanoseconds time);

@@ -134,7 +134,7 @@ struct Statistics::State {
   std::atomic<std::int64_t> held{0};
 
   std::mutex mutex;  ///< guards what follows
-  std::int64_t sections = 0;
+  std::int64_t fork_joins = 0;
   std::string rows;      ///< those not written yet
   std::string to_write;  ///< earlier rows; the sampling thread uses it without the mutex
   GraphStatistics last;
@@ -167,7 +167,7 @@ struct Statistics::State {
     all.batched = batched.load(std::memory_order_relaxed);
     all.held = held.load(std::memory_order_relaxed);
     std::lock_guard const lock(mutex);
-    all.sections = sections;
+    all.fork_joins = fork_joins;
     return all;
   }
   /// Adds a row and writes all rows that there are. Throws when there is no memory. The next row
@@ -194,7 +194,7 @@ struct Statistics::State {
       add(all.ready);
       add(all.running);
       add(all.in_flight());
-      add(sections);
+      add(fork_joins);
       add(all.fork_join_children);
       row += '\n';
       rows += row;
@@ -291,11 +291,11 @@ void Statistics::note_batch(std::size_t tasks) {
 void Statistics::note_fork_join(int by) {
   std::int64_t const parts = m_state->file.empty() ? 0 : m_state->fork_join_children();
   std::lock_guard const lock(m_state->mutex);
-  m_state->sections += by;
+  m_state->fork_joins += by;
   if (m_state->file.empty()) return;
   try {
     m_state->rows += seconds_since_start() + ',' + m_state->graph + ",,,,,,,,," +
-                     std::to_string(m_state->sections) + ',' + std::to_string(parts) + '\n';
+                     std::to_string(m_state->fork_joins) + ',' + std::to_string(parts) + '\n';
   } catch (std::bad_alloc const&) {  // the row is missing
   }
 }
@@ -437,7 +437,7 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
         if (where.first != g) continue;
         double const height_of = most > 0 ? value / most * height : 0;
         std::string const x = std::to_string(left + where.second);
-        // The number of sections stays the same until the next row.
+        // The number of fork-joins stays the same until the next row.
         if (k >= fork_joins_column && before >= 0)
           points += x + ',' + std::to_string(y + height - before) + ' ';
         points += x + ',' + std::to_string(y + height - height_of) + ' ';

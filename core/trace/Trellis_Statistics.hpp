@@ -18,16 +18,17 @@ namespace trellis::Impl {
 /// The first line of a file of counters over time.
 inline constexpr std::string_view statistics_header =
     "time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,running,"
-    "in flight,sections,section parts\n";
+    "in flight,fork-joins,fork-join children\n";
 /// Returns the text as a cell of such a file.
 [[nodiscard]] std::string csv_cell(std::string const& text);
 
 /// The counters of a graph over time. If they are not wanted, each call is only one test.
 ///
 /// A separate thread takes a sample every few milliseconds, which is a row of the file. Spawned
-/// tasks and batches are counted since the last sample. ForkJoins change seldom, and no change is to
-/// be missed. So there is an extra row when a section starts, when its parts start, and when it
-/// ends. It has the number of sections and of their parts in flight; its other columns are empty.
+/// tasks and batches are counted since the last sample. ForkJoins change seldom, and no change is
+/// to be missed. So there is an extra row when a fork-join starts, when its children start, and
+/// when it ends. It has the number of fork-joins and of their children in flight; its other columns
+/// are empty.
 class Statistics {
  public:
   /// `file`: null if counters are not wanted; empty for counters without a file. Throws `Error`
@@ -39,8 +40,8 @@ class Statistics {
   ~Statistics();
 
   [[nodiscard]] bool are_on() const { return m_state != nullptr; }
-  /// Counts a task that has entered this state. `is_fork_join_child` returns whether it is a part of a
-  /// section. It is called for a new task, while its section exists.
+  /// Counts a task that has entered this state. `is_fork_join_child` returns whether it is a part
+  /// of a fork-join. It is called for a new task, while its fork-join exists.
   void changed(TaskId task, TaskState state, FunctionRef<bool()> is_fork_join_child) {
     if (m_state != nullptr) note_state(task, state, is_fork_join_child);
   }
@@ -54,8 +55,8 @@ class Statistics {
   void batch(std::size_t tasks) {
     if (m_state != nullptr) note_batch(tasks);
   }
-  /// Notes that a section starts (1) or ends (-1), or that its parts start (0).
-  void section(int by) {
+  /// Notes that a fork-join starts (1) or ends (-1), or that its children start (0).
+  void fork_join(int by) {
     if (m_state != nullptr) note_fork_join(by);
   }
   /// Requires `are_on`.

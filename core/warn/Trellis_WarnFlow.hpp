@@ -93,8 +93,8 @@ struct WarnAllocation {
 };
 
 /// Where the data of a sequence of tasks comes from and goes to. These are the tasks of a graph
-/// that are parts of none, or those of one plan while it is recorded. It uses only the annotations,
-/// in the order of submission; it does not matter what runs when.
+/// that are children of none, or those of one plan while it is recorded. It uses only the
+/// annotations, in the order of submission; it does not matter what runs when.
 ///
 /// WHAT MAY BE SAID. The host may have written anything before the first task that names it, and
 /// may read anything after it has waited; neither can be observed. So a write counts as unread only

@@ -60,7 +60,7 @@ class Warnings {
     };
     Warnings& m_warnings;
     TaskSpec& m_spec;
-    WarnFlow* m_flow = nullptr;  ///< null: it is a part of a task
+    WarnFlow* m_flow = nullptr;  ///< null: it is a child of a task
     PlanState const* const m_recording;
     Label const m_label;
     Sequence m_task = 0;

@@ -29,7 +29,7 @@ Options parse(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--finest", problem.finest, "largest level")->capture_default_str();
   app.add_option("--cells", problem.cells, "along a side of a patch")->capture_default_str();
-  app.add_option("--subdomains", problem.subdomains, "a sweep has a part for each")
+  app.add_option("--subdomains", problem.subdomains, "a sweep has a child for each")
       ->capture_default_str();
   app.add_option("--steps", problem.steps, "of time")->capture_default_str();
   app.add_option("--adapt-every", problem.adapt_every, "steps after which the mesh changes")

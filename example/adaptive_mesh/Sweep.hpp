@@ -14,11 +14,11 @@
 
 #include "Mesh.hpp"
 
-/// This header moves a mesh forward in time. A step is a section with a part for each subdomain.
+/// This header moves a mesh forward in time. A step is a fork-join with a child for each subdomain.
 ///
 /// ForkJoins name the states of patches, and enclaves name their buffers; see example/enclaves.
 /// Where a patch has a neighbour in another subdomain both are of the skeleton. So only the
-/// subdomain itself reads the states of its enclaves, and a part need not wait for the enclaves of
+/// subdomain itself reads the states of its enclaves, and a child need not wait for the enclaves of
 /// other subdomains.
 namespace adaptive_mesh {
 
@@ -80,8 +80,8 @@ class Sweeps {
  private:
   using Views = std::vector<Cells>;
 
-  /// The patches of one part of a sweep, until the mesh changes. It has counts of its own, as parts
-  /// run at the same time.
+  /// The patches of one child of a sweep, until the mesh changes. It has counts of its own, as
+  /// children run at the same time.
   struct Subdomain {
     std::vector<Patch const*> enclave, skeleton;
     Views enclave_states[2], skeleton_states[2];

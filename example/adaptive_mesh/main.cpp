@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A front moves over a quadtree of patches, and the quadtree follows it: every few steps patches
 // are split and merged. A step is a sweep over subdomains, which are pieces of a space-filling
-// curve. Its parts update the skeleton, the patches beside another level or subdomain. Each other
-// patch is a small fusable task of the graph, an enclave, for which the next sweep waits by its
-// number. So the number of tasks, and their dependencies, change with the mesh. The program runs
-// with each orchestration, and compares times and every bit with a serial run. `adaptive_mesh
+// curve. Its children update the skeleton, the patches beside another level or subdomain. Each
+// other patch is a small fusable task of the graph, an enclave, for which the next sweep waits by
+// its number. So the number of tasks, and their dependencies, change with the mesh. The program
+// runs with each orchestration, and compares times and every bit with a serial run. `adaptive_mesh
 // --help` lists the options.
 //
 // Look at: Sweep.hpp.

@@ -2,7 +2,7 @@
 // Tasks that continue with the results of others, while no thread waits for them:
 //   1. a kernel takes the value of a reduction: `value(future)`, `future.then(f)`
 //   2. an iteration whose length is not known: a task runs again, `self.respawn()`
-//   3. adaptive quadrature: each task ends with the future of its last part
+//   3. adaptive quadrature: each task ends with the future of its last child
 //   4. a search in blocks: what is not needed any more is cancelled, `graph.cancel(future)`
 #include <Trellis.hpp>
 
@@ -39,13 +39,13 @@ void normalise(trellis::TaskGraph& graph, int n) {
 }
 
 /// Returns the largest eigenvalue of the matrix with 2 in the diagonal and -1 beside it. Each run
-/// of the body reads the results of its parts, and submits the next step.
+/// of the body reads the results of its children, and submits the next step.
 trellis::Future<double> eigenvalue(trellis::TaskGraph& graph, V const& x, V const& y) {
   int const n = static_cast<int>(x.extent(0));
   return trellis::host_task(
       "power iteration", trellis::ResourcePolicy(graph, trellis::read_write(trellis::group(x, y))),
       [=, step = trellis::Future<double>(), last = 0.0](trellis::TaskScope& self) mutable {
-        double const value = step.valid() ? step.get() : 0;  // there: a part is complete
+        double const value = step.valid() ? step.get() : 0;  // there: a child is complete
         if (step.valid() && std::abs(value - last) < 1e-9) return value;
         last = value;
         auto const length = trellis::parallel_reduce(
@@ -76,7 +76,7 @@ double f(double x) {
 double simpson(double a, double b) {
   return (b - a) / 6 * (f(a) + 4 * f((a + b) / 2) + f(b));
 }
-/// The value of a task is that of its last part; no thread waits for it.
+/// The value of a task is that of its last child; no thread waits for it.
 trellis::Future<double> integrate(trellis::TaskScope& self, double a, double b) {
   double const middle = (a + b) / 2;
   double const fine = simpson(a, middle) + simpson(middle, b);

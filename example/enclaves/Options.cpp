@@ -25,7 +25,7 @@ Options parse(int argc, char** argv) {
       "the\n"
       "next sweep comes. Runs serially and with each orchestration, compares times and every bit.",
       "enclaves");
-  app.add_option("--subdomains", problem.subdomains, "in a row; a sweep has a part for each")
+  app.add_option("--subdomains", problem.subdomains, "in a row; a sweep has a child for each")
       ->capture_default_str();
   app.add_option("--patches", problem.patches, "along a side of a subdomain")
       ->capture_default_str();

@@ -12,13 +12,14 @@
 
 #include "Domain.hpp"
 
-/// This header moves a domain forward in time. A step is a section with a part for each subdomain.
-/// Tasks that the parts submit to the graph, and not to the section, continue behind it.
+/// This header moves a domain forward in time. A step is a fork-join with a child for each
+/// subdomain. Tasks that the children submit to the graph, and not to the fork-join, continue
+/// behind it.
 ///
-/// To other tasks a section is one task. If it named the buffers of the enclaves it would wait for
-/// all enclaves before it starts, and they for its end. So sections name the states, and enclaves
-/// name their buffers. A part touches the buffers of an enclave as a host does: after it has waited
-/// for the enclave's number, and before it submits the next task of that enclave.
+/// To other tasks a fork-join is one task. If it named the buffers of the enclaves it would wait
+/// for all enclaves before it starts, and they for its end. So fork-joins name the states, and
+/// enclaves name their buffers. A child touches the buffers of an enclave as a host does: after it
+/// has waited for the enclave's number, and before it submits the next task of that enclave.
 namespace enclaves {
 
 class Sweeps {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Sweeps that leave work behind. In each step in time a section has a part for each subdomain. The
-// part updates the cells that neighbours see, and makes each of the other patches a small fusable
-// task of the graph, an enclave. Enclaves have numbers, and the next sweep waits for those of its
-// own subdomain only. The graph's orchestration determines when they run, and how many as one. The
-// program runs with each orchestration, and compares times and every bit with a serial run.
-// `enclaves --help` lists the options.
+// Sweeps that leave work behind. In each step in time a fork-join has a child for each subdomain.
+// The child updates the cells that neighbours see, and makes each of the other patches a small
+// fusable task of the graph, an enclave. Enclaves have numbers, and the next sweep waits for those
+// of its own subdomain only. The graph's orchestration determines when they run, and how many as
+// one. The program runs with each orchestration, and compares times and every bit with a serial
+// run. `enclaves --help` lists the options.
 //
 // Look at: Sweep.hpp.
 #include <Trellis.hpp>

@@ -22,10 +22,10 @@ inline std::string text_of(std::vector<trellis::AccessRecord> const& accesses) {
   return text;
 }
 
-/// "functor 2.1, part of functor 2: read_write green, demoted to read green"
+/// "functor 2.1, child of functor 2: read_write green, demoted to read green"
 inline std::string text_of(trellis::Graph const& graph, trellis::TaskRecord const& node) {
   std::string text = node.label;
-  if (node.parent != 0) text += ", part of " + graph.node(node.parent).label;
+  if (node.parent != 0) text += ", child of " + graph.node(node.parent).label;
   text += ": " + text_of(node.accesses);
   for (trellis::DemotionRecord const& demotion : node.demotions)
     text += ", demoted to " + text_of(demotion.accesses);

@@ -2,7 +2,7 @@
 // Fork and join, in the three ways of the guide ("Coming from Kokkos"). Each sums the squares of 0,
 // 1, ..., 399 in four pieces:
 //   1. the pieces are subviews of what the join reads, so the accesses are enough
-//   2. the pieces are parts of a task, which joins them with self.wait()
+//   2. the pieces are children of a task, which joins them with self.wait()
 //   3. the pieces share no data that Trellis knows: the join runs after(...) their futures
 #include <Trellis.hpp>
 #include <Trellis_Recorded.hpp>
@@ -79,12 +79,12 @@ int main() {
   options.record = true;
   trellis::TaskGraph graph(options);
   std::printf("by accesses %.0f\n", fork_join::by_accesses(graph));
-  std::printf("by parts %.0f\n", fork_join::by_parts(graph));
+  std::printf("by children %.0f\n", fork_join::by_parts(graph));
   std::printf("by futures %.0f\n", fork_join::by_futures(graph));
   graph.wait();
   trellis::DependencyGraph const tasks = graph.dependency_graph();
   for (trellis::TaskId const join : tasks.find("join"))
     std::printf("a join after %zu forks\n", tasks.predecessors(join).size());
   for (trellis::TaskId const whole : tasks.find("whole"))
-    std::printf("a whole of %zu parts\n", tasks.parts(whole).size());
+    std::printf("a whole of %zu children\n", tasks.parts(whole).size());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Step 6 of the tutorial: a task that splits into parts. See docs/tutorial/6_inside_tasks.md.
+// Step 6 of the tutorial: a task that splits into children. See docs/tutorial/6_inside_tasks.md.
 #include <Trellis.hpp>
 
 #include <cstddef>
@@ -23,7 +23,7 @@ static void running_sums(trellis::TaskScope& self, HostNumbers const& x) {
                      [left](trellis::TaskScope& part) { running_sums(part, left); });
   trellis::host_task("right", trellis::ResourcePolicy(self, trellis::read_write(right)),
                      [right](trellis::TaskScope& part) { running_sums(part, right); });
-  self.wait();  // for both parts
+  self.wait();  // for both children
   for (std::size_t i = half; i < n; ++i) x(i) += x(half - 1);
 }
 
@@ -50,7 +50,7 @@ int main() {
   return right ? 0 : 1;
 }
 
-/// Counts the multiples of 7 from `first` to before `last`, by parts that return their counts.
+/// Counts the multiples of 7 from `first` to before `last`, by children that return their counts.
 static int count_multiples(trellis::TaskScope& self, int first, int last) {
   if (last - first <= 50) {
     int count = 0;

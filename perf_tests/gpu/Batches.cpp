@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Many small kernels on tiles of one array: as fusable tasks that become one launch, each by itself,
-// and as one kernel that somebody has written by hand over the same work.
+// Many small kernels on tiles of one array: as fusable tasks that become one launch, each by
+// itself, and as one kernel that somebody has written by hand over the same work.
 #include "Parts.hpp"
 #include "Stamps.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ForkJoins of empty parts: what forking and joining them costs, beside OpenMP's tasks and oneTBB's
-// task groups where there are any. The counters are per part.
+// ForkJoins of empty children: what forking and joining them costs, beside OpenMP's tasks and
+// oneTBB's task groups where there are any. The counters are per child.
 #if __has_include(<patterns/Trellis_ForkJoin.hpp>)
 
 #include "Measure.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 using namespace trellis;
 
-/// `section(n)` forks and joins n parts.
+/// `fork-join(n)` forks and joins n children.
 template <class Section>
 void measure_fork_joins(benchmark::State& state, Section const& section) {
   constexpr int rounds = 100;
@@ -47,7 +47,7 @@ void sections(benchmark::State& state) {
   TaskGraph graph(options);
   measure_fork_joins(state, [&](std::int64_t parts) {
     fork_join("section", ResourcePolicy(graph), [parts](TaskScope& section) {
-      for (std::int64_t k = 0; k < parts; ++k) host_task("part", ResourcePolicy(section), [] {});
+      for (std::int64_t k = 0; k < parts; ++k) host_task("child", ResourcePolicy(section), [] {});
     });
   });
 }
@@ -59,7 +59,7 @@ void fork_join_serial(benchmark::State& state) {
 }
 
 void with_parts(benchmark::internal::Benchmark* family) {
-  family->ArgNames({"parts", "workers"})
+  family->ArgNames({"children", "workers"})
       ->ArgsProduct({{1, 4, 16, 64}, {1, 2}})
       ->UseRealTime()
       ->Unit(benchmark::kMicrosecond);

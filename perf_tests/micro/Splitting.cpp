@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tasks that become several: parts of a running task, parts of parts, and of a task that still
-// waits. The counters are per task, parts and wholes alike.
+// Tasks that become several: children of a running task, children of children, and of a task that
+// still waits. The counters are per task, children and wholes alike.
 #include "Gate.hpp"
 #include "Measure.hpp"
 #include "Workers.hpp"
@@ -37,14 +37,14 @@ std::vector<Whole> make_wholes(std::int64_t part_count, std::size_t count = whol
   return wholes;
 }
 
-/// The tasks of an iteration, wholes and parts.
+/// The tasks of an iteration, wholes and children.
 std::int64_t count_wholes(std::int64_t part_count) {
   return task_count / (part_count + 1);
 }
 
 void submit_parts(TaskScope& self, Whole const& whole) {
   for (View const& part : whole.parts)
-    parallel_for("part", ResourcePolicy(self, 1, on<Space>, write(part)), Nothing());
+    parallel_for("child", ResourcePolicy(self, 1, on<Space>, write(part)), Nothing());
 }
 
 void split(benchmark::State& state) {
@@ -59,14 +59,14 @@ void split(benchmark::State& state) {
   });
 }
 BENCHMARK(split)
-    ->ArgNames({"parts", "workers"})
+    ->ArgNames({"children", "workers"})
     ->ArgsProduct({{1, 10, 100, 1000}, {1, 2}})
     ->Apply(with_more_workers<100>)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// Bodies that submit parts at the same time, each into its own region, while nobody runs any. Only
-// the submission is measured, from when all bodies have begun to when the last one is through.
+// Bodies that submit children at the same time, each into its own region, while nobody runs any.
+// Only the submission is measured, from when all bodies have begun to when the last one is through.
 void split_at_once(benchmark::State& state) {
   auto const bodies = static_cast<std::size_t>(state.range(0));
   std::size_t const parts_each = static_cast<std::size_t>(task_count) / bodies;
@@ -82,7 +82,7 @@ void split_at_once(benchmark::State& state) {
         }
         auto const begin = Clock::now();
         for (std::size_t k = 0; k != parts_each; ++k)
-          host_task("part", ResourcePolicy(self, write(wholes[b * 32].parts[k % whole_count])),
+          host_task("child", ResourcePolicy(self, write(wholes[b * 32].parts[k % whole_count])),
                     [] {});
         seconds[b] = seconds_since(begin);
       });
@@ -101,7 +101,7 @@ BENCHMARK(split_at_once)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-// The body waits for its parts, and runs them.
+// The body waits for its children, and runs them.
 void split_and_wait(benchmark::State& state) {
   std::vector<Whole> const wholes = make_wholes(state.range(0));
   TaskGraph graph(with_workers(state.range(1)));
@@ -116,7 +116,7 @@ void split_and_wait(benchmark::State& state) {
   });
 }
 BENCHMARK(split_and_wait)
-    ->ArgNames({"parts", "workers"})
+    ->ArgNames({"children", "workers"})
     ->ArgsProduct({{10, 100}, {1, 2}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
@@ -153,7 +153,7 @@ BENCHMARK(split_nested)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// One whole that names each of its areas, or makes them itself; its parts take them in no order.
+// One whole that names each of its areas, or makes them itself; its children take them in no order.
 void split_many(benchmark::State& state, bool made) {
   Whole whole = make_wholes(state.range(0), 1).front();
   std::vector<View> const areas = whole.parts;
@@ -212,7 +212,7 @@ void refined(benchmark::State& state) {
   tally.report(state, static_cast<std::int64_t>(state.iterations()));
 }
 BENCHMARK(refined)
-    ->ArgNames({"parts", "workers"})
+    ->ArgNames({"children", "workers"})
     ->ArgsProduct({{1, 10, 100}, {1, 2}})
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);

@@ -19,31 +19,33 @@
 /// |---|---|---|
 /// | g    | the kernel and the check of its inputs | by hand on one rank, / (steps k) |
 /// | c_t  | what a task adds | one rank, the shortest kernel: (time - by hand) / (steps k) |
-/// | c_m  | processor time of one task that sends or receives | two ranks, 16 messages each way under
+/// | c_m  | processor time of one task that sends or receives | two ranks, 16 messages each way
+/// under
 ///          way: time / (steps 32) |
-/// | L    | what a message takes beyond the work of its two tasks | ping-pong: half of a round - 2 c_m |
-/// | c_a  | what the allreduce adds on a rank | one rank, the shortest kernel: with - without |
-/// | a    | a stage of an allreduce | allreduces in a chain: two ranks - one rank |
-/// | s    | what it takes that a rank which waits goes on, where another one has its core | ping-pong
+/// | L    | what a message takes beyond the work of its two tasks | ping-pong: half of a round - 2
+/// c_m | | c_a  | what the allreduce adds on a rank | one rank, the shortest kernel: with - without
+/// | | a    | a stage of an allreduce | allreduces in a chain: two ranks - one rank | | s    | what
+/// it takes that a rank which waits goes on, where another one has its core | ping-pong
 ///          of two ranks on one core - on two |
 ///
 /// So none of the runs that the model is checked with is one of those that its costs come from,
 /// but for g.
 ///
 /// What it assumes, and leaves out:
-/// - One worker in each rank, and P ranks on `cores` cores of one machine: n = ceil(P / cores) share
-///   one, so their compute time adds up. In a prediction for many ranks each has a core of its own.
+/// - One worker in each rank, and P ranks on `cores` cores of one machine: n = ceil(P / cores)
+///   share one, so their compute time adds up. In a prediction for many ranks each has a core of
+///   its own.
 /// - Without agreement the time does not depend on the number of ranks, as soon as there are three:
-///   a delay of one rank goes to its neighbours only, and there is none. Noise of the machine, which
-///   grows with the number of ranks that wait for each other, is left out; so T is a lower bound
-///   there.
+///   a delay of one rank goes to its neighbours only, and there is none. Noise of the machine,
+///   which grows with the number of ranks that wait for each other, is left out; so T is a lower
+///   bound there.
 /// - With it, the number of stages is that of a binomial tree or recursive doubling. Messages and
 ///   stages take the same time however far apart ranks are: no congestion, no topology.
 /// - A worker takes tasks in an order in which everything else can be done while messages travel:
 ///   h is an upper bound of what is hidden.
 /// - L and a are those of the transport on which they were measured, shared memory as a rule. For a
-///   network with a latency of N, the prediction is made again with L + N - L' and a + N - L', where
-///   L' is the latency by hand that was measured.
+///   network with a latency of N, the prediction is made again with L + N - L' and a + N - L',
+///   where L' is the latency by hand that was measured.
 namespace mpi_perf {
 
 struct Costs {

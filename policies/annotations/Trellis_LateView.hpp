@@ -36,7 +36,8 @@
 ///     trellis::allocate("make room", trellis::ResourcePolicy(graph), found, count);
 ///     trellis::parallel_for("fill",
 ///         trellis::ResourcePolicy(graph, n, trellis::read(x), trellis::write(found)), functor);
-///     trellis::parallel_for("use", trellis::ResourcePolicy(graph, count, trellis::read(found)), ...);
+///     trellis::parallel_for("use", trellis::ResourcePolicy(graph, count, trellis::read(found)),
+///     ...);
 namespace trellis {
 
 namespace Impl {
@@ -199,9 +200,9 @@ class LateView {
   /// the memory, also when a later allocation gives the array another one. Throws `Error` when
   /// there is none.
   [[nodiscard]] managed_view managed() const { return m_memory->managed(); }
-  /// Returns the token that allocations change. For a task with parts, `write(v.shape())` besides
-  /// `write(v)` says that its parts may allocate. (Its own callable then takes the TaskScope and no
-  /// Views, as Views are looked up at the launch.)
+  /// Returns the token that allocations change. For a task with children, `write(v.shape())`
+  /// besides `write(v)` says that its children may allocate. (Its own callable then takes the
+  /// TaskScope and no Views, as Views are looked up at the launch.)
   [[nodiscard]] Token const& shape() const { return m_memory->shape; }
 
   [[nodiscard]] std::shared_ptr<Impl::LateMemory<managed_view>> const& memory() const {

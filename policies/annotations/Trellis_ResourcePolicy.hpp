@@ -94,7 +94,7 @@ using AnnotationAs = std::conditional_t<std::is_lvalue_reference_v<A> &&
 /// `value(future)`. If the number is negative or too large, the task fails.
 ///
 /// Inside a task that takes a `TaskScope& self`, `self` in place of the graph makes the new task a
-/// part of that task.
+/// child of that task.
 ///
 /// On a host space the instance of the worker that runs the task replaces the policy's own
 /// execution space instance, whatever threads that has. `threads(n)` sets the number of threads of
@@ -126,7 +126,7 @@ class ResourcePolicy {
   ResourcePolicy(First const&, Rest const&...) : m_target(Impl::TaskHandle()) {
     static_assert(!Impl::is_no_target_v<First>,
                   "Trellis: a policy begins with the graph that the task goes to, or with the "
-                  "TaskScope whose part it is: ResourcePolicy(graph, n, read(x), ...)");
+                  "TaskScope whose child it is: ResourcePolicy(graph, n, read(x), ...)");
   }
 
   [[nodiscard]] Impl::Target const& target() const { return m_target; }

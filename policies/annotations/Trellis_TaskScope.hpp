@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-/// With this header a task changes while it runs: it splits into parts, and gives up what it no
+/// With this header a task changes while it runs: it splits into children, and gives up what it no
 /// longer needs.
 namespace trellis {
 
@@ -63,16 +63,16 @@ bool demote_and_release(Demote demote, Release release, Accesses const&... acces
 ///                          trellis::parallel_for("right", ...);
 ///                        });
 ///
-/// Tasks submitted with `self` in place of the graph are parts of this one. They are ordered among
-/// themselves, like the tasks of a graph. For all other tasks they belong to this task, which is
-/// done when its body and all its parts are. Each access of a part must lie within one access of
-/// this task: the same or a smaller area, in a mode that adds no dependency. It may also lie within
-/// a resource that the body made itself, see `local`. A part may have parts in turn. When a part
-/// fails, this task has failed.
+/// Tasks submitted with `self` in place of the graph are children of this one. They are ordered
+/// among themselves, like the tasks of a graph. For all other tasks they belong to this task, which
+/// is done when its body and all its children are. Each access of a child must lie within one
+/// access of this task: the same or a smaller area, in a mode that adds no dependency. It may also
+/// lie within a resource that the body made itself, see `local`. A child may have children in turn.
+/// When a child fails, this task has failed.
 ///
-/// Use it only in the body that receives it, and only while that body runs. A part may run later,
-/// so it must not capture the TaskScope of its owner by reference. A part that has parts in turn
-/// takes a `TaskScope&` of its own.
+/// Use it only in the body that receives it, and only while that body runs. A child may run later,
+/// so it must not capture the TaskScope of its parent by reference. A child that has children in
+/// turn takes a `TaskScope&` of its own.
 class TaskScope {
  public:
   TaskScope(TaskScope const&) = delete;  // Trellis: a TaskScope is for the body that receives it
@@ -81,13 +81,13 @@ class TaskScope {
 
   /// Returns the id of this task.
   [[nodiscard]] TaskId id() const { return m_self.id; }
-  /// Returns the future of this task, without its value. Copies may be kept: when one part of a
-  /// search has found the result, it cancels the others by `graph.cancel` with its owner's future.
+  /// Returns the future of this task, without its value. Copies may be kept: when one child of a
+  /// search has found the result, it cancels the others by `graph.cancel` with its parent's future.
   /// Waiting for it in the task itself is an error.
   [[nodiscard]] Future<void> future() const { return Impl::FutureInternals::make(m_self); }
 
-  /// Returns when the parts submitted so far are complete. The calling thread runs some of them, on
-  /// the stack of this task. When none are left for it, it sleeps, and another thread takes its
+  /// Returns when the children submitted so far are complete. The calling thread runs some of them,
+  /// on the stack of this task. When none are left for it, it sleeps, and another thread takes its
   /// place. Throws `Error` when one of them failed; this task then fails as well, even if the
   /// exception is caught.
   void wait() { Impl::GraphInternals::wait_for_children(m_self, m_running); }
@@ -97,7 +97,7 @@ class TaskScope {
   /// accesses contain a new one, the one with exactly its area is replaced, else the first.) Tasks
   /// that no longer conflict may start at once. Other accesses stay as they are. Throws `Error`,
   /// and changes nothing, when a new access is a promotion, was never declared or has been given
-  /// up, or when an unfinished part needs more. (If `none(x)` is among others, it is done
+  /// up, or when an unfinished child needs more. (If `none(x)` is among others, it is done
   /// separately, after the rest.)
   ///
   ///     self.demote(read(x));                      // was read_write(x)
@@ -119,16 +119,16 @@ class TaskScope {
   }
 
   /// From here on this task makes no access of its own. It keeps only the accesses that its
-  /// unfinished parts need, and when a part ends, it gives up what no other part needs. So later
-  /// tasks start as soon as the parts that they depend on are over. The usual place is the end of
-  /// the body. Parts submitted later may use the accesses that are left.
+  /// unfinished children need, and when a child ends, it gives up what no other child needs. So
+  /// later tasks start as soon as the children that they depend on are over. The usual place is the
+  /// end of the body. Children submitted later may use the accesses that are left.
   ///
-  /// When a part ends that was the last one to need something, the task's successors are checked
+  /// When a child ends that was the last one to need something, the task's successors are checked
   /// once.
   void shrink_to_children() { Impl::GraphInternals::shrink_to_children(m_self); }
 
-  /// Declares that this body made the View or Token, so that its parts may use it freely. Returns
-  /// it.
+  /// Declares that this body made the View or Token, so that its children may use it freely.
+  /// Returns it.
   template <class R>
   R local(R resource) {
     static_assert(Impl::is_resource_v<R>,
@@ -150,10 +150,10 @@ class TaskScope {
     return resource;
   }
 
-  /// When the body returns, the task is not over: its body runs again when all parts submitted so
-  /// far and these tasks are complete. No thread is held meanwhile. The task keeps its accesses, so
-  /// its successors wait. The functor keeps its state (a `mutable` lambda). The return value of
-  /// this run is dropped; the result is that of the last run. When a part or one of these tasks
+  /// When the body returns, the task is not over: its body runs again when all children submitted
+  /// so far and these tasks are complete. No thread is held meanwhile. The task keeps its accesses,
+  /// so its successors wait. The functor keeps its state (a `mutable` lambda). The return value of
+  /// this run is dropped; the result is that of the last run. When a child or one of these tasks
   /// fails, the body does not run again, and the task fails.
   ///
   ///     host_task("iterate", ResourcePolicy(graph, read_write(x)), [=](TaskScope& self) mutable {
@@ -183,7 +183,7 @@ class TaskScope {
     run_again(numbered.data(), numbered.size());
   }
 
-  /// True if this task, or one that it is a part of, has been asked to stop. See
+  /// True if this task, or one that it is a child of, has been asked to stop. See
   /// `TaskGraph::cancel`.
   [[nodiscard]] bool stop_requested() const { return Impl::GraphInternals::stop_requested(m_self); }
 
@@ -241,11 +241,11 @@ bool TaskGraph::release(Future<T> const& task, Resources&&... resources) {
 }
 
 /// Replaces a task that is still pending by a sub-graph. Calls `split(self)` at once, on this
-/// thread; tasks submitted with `self` become the parts of the task, as if its body had submitted
-/// them. They start when the task would have started, and its body never runs. For other tasks
-/// nothing changes. Returns false, and does nothing, when the task is no longer pending.
+/// thread; tasks submitted with `self` become the children of the task, as if its body had
+/// submitted them. They start when the task would have started, and its body never runs. For other
+/// tasks nothing changes. Returns false, and does nothing, when the task is no longer pending.
 ///
-/// Parts may be refined in turn. An exception from `split` is the failure of the task. Throws
+/// Children may be refined in turn. An exception from `split` is the failure of the task. Throws
 /// `Error` when the task has been refined before, or runs on a device.
 template <class Split>
 bool refine(Future<void> const& task, Split&& split) {

@@ -27,7 +27,8 @@
 ///     parallel_for("flux", ResourcePolicy(model, n, read(T), write(q),
 ///                                         runs_on<Kokkos::Serial, Kokkos::Cuda>), Flux{});
 ///     parallel_for("solve", ResourcePolicy(model, n, read(b), write(x)),
-///                  variants(for_space<Kokkos::Serial>(Solve{}), for_space<Kokkos::Cuda>(Other{})));
+///                  variants(for_space<Kokkos::Serial>(Solve{}),
+///                  for_space<Kokkos::Cuda>(Other{})));
 ///
 /// The policy's base is made anew for each space. A range keeps its bounds; one of several
 /// dimensions also keeps the requested tile. Teams keep their number, scratch memory and, on

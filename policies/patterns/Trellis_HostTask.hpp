@@ -67,7 +67,7 @@ template <class T>
 struct ResultBody {
   static constexpr BodyTraits traits{.pattern = "result"};
   ResultPtr<T> from;
-  Result<T>* to;  ///< result of the task that this is a part of, which lives longer
+  Result<T>* to;  ///< result of the task that this is a child of, which lives longer
   void run(void*, Label const&) { to->value.emplace(value_of(from)); }
 };
 template <>
@@ -79,7 +79,7 @@ struct ResultBody<void> {
 template <class Body>
 struct AgainBody {
   static constexpr BodyTraits traits{.pattern = "respawn", .may_wait = true, .may_give_up = true};
-  Body* body;  ///< body of the task that this is a part of, which lives longer
+  Body* body;  ///< body of the task that this is a child of, which lives longer
   TaskHandle self;
   int runs;  ///< number of runs before this one
   void run(void*, Label const& label) {
@@ -118,7 +118,7 @@ void end_with(TaskHandle const& self, Label const& label, Future<T> const& futur
                         ResultBody<T>{FutureInternals::result(future), &*result});
 }
 
-/// True if it is the callable of a section's task, ForkJoinCall.
+/// True if it is the callable of a fork-join's task, ForkJoinCall.
 template <class Callable>
 inline constexpr bool is_fork_join_v = requires { typename Callable::is_fork_join; };
 
@@ -453,11 +453,11 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
 /// Submits a task that calls `callable()`, or `callable(views...)` with the annotated Views, on a
 /// host thread as soon as its accesses allow; returns at once. The Future holds the return value.
 ///
-/// A callable may return the `Future<T>` of another task of the graph, e.g. of a part. Then this
+/// A callable may return the `Future<T>` of another task of the graph, e.g. of a child. Then this
 /// task's future is a `Future<T>`, too. It gets a copy of that value when both tasks are complete.
 /// No thread waits for that. When that task fails, this one fails.
 ///
-/// A callable whose first parameter is a `TaskScope&` can split the task into parts and give up
+/// A callable whose first parameter is a `TaskScope&` can split the task into children and give up
 /// accesses, see Trellis_TaskScope.hpp.
 ///
 /// A callable whose first or second parameter is a `Completion<T>` starts something that ends

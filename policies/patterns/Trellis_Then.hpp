@@ -186,7 +186,7 @@ Impl::Refused when_all_values(Future<First> const&, Future<T> const&...) {
       "a label");
   return {};
 }
-/// Joins with a given target: a TaskGraph, or the TaskScope of a running task, whose part the new
+/// Joins with a given target: a TaskGraph, or the TaskScope of a running task, whose child the new
 /// task becomes. There may be no futures.
 template <class Target, Impl::FutureRange R>
   requires Impl::is_target_v<Target>

@@ -66,7 +66,7 @@ Future<void> when_all(Impl::SitedFuture first, Future<T> const&... rest) {
                     Impl::AfterAll{{}, {first.task, Impl::FutureInternals::handle(rest)...}});
 }
 
-/// Joins with a given target: a TaskGraph, or the TaskScope of a running task, whose part the new
+/// Joins with a given target: a TaskGraph, or the TaskScope of a running task, whose child the new
 /// task becomes. There may be no futures.
 template <class Target, Impl::FutureRange R>
   requires Impl::is_target_v<Target>

@@ -12,14 +12,15 @@ namespace trellis::Impl {
 /// `finish()` if that must be called after the work that `run` has launched.
 struct BodyTraits {
   std::string_view pattern;  ///< "parallel_for", ...
-  /// Its first member is `functor`, which Kokkos runs. Kokkos copies its functors, so it has copies.
+  /// Its first member is `functor`, which Kokkos runs. Kokkos copies its functors, so it has
+  /// copies.
   bool has_functor = false;
   /// Its first members are `callable` and the `views` that this is called with. (The type of a
   /// callable need not tell whether it has copies.)
   bool has_callable = false;
-  bool may_wait = false;     ///< it is user code, which may wait for other tasks
-  bool may_give_up = false;  ///< it is user code, which may give up accesses
-  bool is_fork_join = false;   ///< the callable is a ForkJoinCall
+  bool may_wait = false;      ///< it is user code, which may wait for other tasks
+  bool may_give_up = false;   ///< it is user code, which may give up accesses
+  bool is_fork_join = false;  ///< the callable is a ForkJoinCall
   bool copies_between_spaces = false;
   /// On a device, `run` calls no user code on the host, so a plan may launch again what `run` has
   /// launched once.

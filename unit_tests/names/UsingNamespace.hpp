@@ -50,7 +50,7 @@ TEST(TRELLIS_TEST_NAMES, AnnotationsNeedNoNamespace) {
             [] {});
   space_task("space", ResourcePolicy(graph, on<Space>, read(x)), [](Space const&) {});
   fork_join(ResourcePolicy(graph, read(x)),
-            [](TaskScope& self) { host_task("part", ResourcePolicy(self), [] {}); });
+            [](TaskScope& self) { host_task("child", ResourcePolicy(self), [] {}); });
   // Only this one needs it: Views bring the function of Kokkos, which takes no graph.
   trellis::deep_copy(graph, y, x);
   trellis::deep_copy(graph, x, 0.);
@@ -59,7 +59,8 @@ TEST(TRELLIS_TEST_NAMES, AnnotationsNeedNoNamespace) {
     self.release(y);
   });
   when_all(filled, sum).get();
-  Plan const plan = graph.record([&] { host_task("part", ResourcePolicy(graph, read(x)), [] {}); });
+  Plan const plan =
+      graph.record([&] { host_task("child", ResourcePolicy(graph, read(x)), [] {}); });
   graph.replay(plan, 2);
   graph.wait();
   EXPECT_EQ(found, 2. * n);

@@ -102,7 +102,7 @@ struct Properties {
   Impl::SpaceAdapter* space = nullptr;
   void const* instance = nullptr;  ///< of a device
   std::vector<Impl::TagPtr> tags{};
-  Impl::TaskHandle owner{};  ///< of a part
+  Impl::TaskHandle owner{};  ///< of a child
   TaskNumber number{};
   std::vector<TaskNumber> after_numbers{};
 };
@@ -251,7 +251,7 @@ auto task(TaskGraph& graph, Label label, std::vector<Touch> const& touches, F f,
 inline Impl::TaskHandle self() {
   return Impl::GraphInternals::running();
 }
-/// A part of the task whose body calls this.
+/// A child of the task whose body calls this.
 template <class F>
 auto part_of(Impl::TaskHandle const& owner, Label label, std::vector<Touch> const& touches, F f,
              Properties const& properties = {}) {

@@ -9,7 +9,8 @@
 namespace trellis::Test {
 
 /// Makes the worker of a graph, and the main thread, run a kernel on `Space` now, so that each has
-/// its instance: Kokkos ends the process where it finds no memory for one. The graph has one worker.
+/// its instance: Kokkos ends the process where it finds no memory for one. The graph has one
+/// worker.
 template <class Space>
 void make_instances(TaskGraph& graph) {
   parallel_for("by the worker", ResourcePolicy(graph, 1, on<Space>), [](int) {});

@@ -172,12 +172,12 @@ template <class T>
 inline constexpr bool source_may_have_views<ResultPtr<T>> =
     !(std::is_arithmetic_v<T> || std::is_enum_v<T>);
 
-/// True if a source gives the same value in each replay of a recorded pass of a model.
+/// True if a source gives the same value in each replay of a recorded iteration of a model.
 template <class Source>
 inline constexpr bool source_stays = requires { requires Source::stays_in_a_pass; };
 
-/// True if the source may be for parts only. A task with parts also names what these touch. If it
-/// takes no Views itself, such a source is not resolved, as its parts may make the value.
+/// True if the source may be for children only. A task with children also names what these touch.
+/// If it takes no Views itself, such a source is not resolved, as its children may make the value.
 template <class Body, class Source>
 consteval bool is_for_parts() {
   return Body::traits.may_give_up && requires { requires Source::may_come_later; };

@@ -23,8 +23,8 @@ struct LateOps {
   void (*bind)(void* body, Label const& label);
   void (*run)(void* body, void* instance, Label const& label);
   bool launches_only;  ///< about `run`, as in TaskOps
-  /// All that is bound is the same in each replay of a recorded pass of a model. If not, it must be
-  /// bound each time.
+  /// All that is bound is the same in each replay of a recorded iteration of a model. If not, it
+  /// must be bound each time.
   bool stays_in_a_pass = true;
 };
 
@@ -41,7 +41,7 @@ class TaskCollector {
   ~TaskCollector() = default;
 };
 
-/// Says where a task goes: to a graph, to the parts of a running task, to the graph of another
+/// Says where a task goes: to a graph, to the children of a running task, to the graph of another
 /// task, or to a TaskCollector. It also has the source location, which is the call site of a task
 /// without a label.
 ///

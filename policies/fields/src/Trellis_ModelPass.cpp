@@ -426,8 +426,8 @@ TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const
       ::new (storage) IterationBody(pass, step);
       is_made = true;
     };
-    TaskSpec spec(Label(task.label), *step.form->iteration_ops, sizeof(IterationBody), alignof(IterationBody),
-                  construct);
+    TaskSpec spec(Label(task.label), *step.form->iteration_ops, sizeof(IterationBody),
+                  alignof(IterationBody), construct);
     set_properties(spec, step);
     spec.accesses = task.requests;
     spec.after = before;

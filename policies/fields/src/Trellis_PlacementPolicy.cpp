@@ -174,8 +174,8 @@ class LinkProbes {
 /// for times, with the places of the last pass. At last all times are known, and the places are
 /// fixed.
 ///
-/// One lock guards everything. Iterations report on the threads that end their tasks, at most once for
-/// each measured task and copy.
+/// One lock guards everything. Iterations report on the threads that end their tasks, at most once
+/// for each measured task and copy.
 class HybridPlacement final : public PlacementPolicy {
  public:
   explicit HybridPlacement(HybridOptions const& options) : m_options(options) {}

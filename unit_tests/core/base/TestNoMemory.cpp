@@ -153,25 +153,26 @@ std::vector<Program> programs() {
                      s.attempt([&] { (void)s.plain({reads(s.x), excludes(s.y)}); });
                    }
                  }});
-  auto const parts = [](Scene& s) {
+  auto const children = [](Scene& s) {
     for (int k = 0; k < 10; ++k)
       s.attempt([&] {
         (void)task(s.graph, "whole", {updates(s.x)}, [&s, held = Held()] {
-          for (std::size_t n = 0; n < 5; ++n) (void)part("part", {updates(s.x(n, 2))}, s.counts());
+          for (std::size_t n = 0; n < 5; ++n)
+            (void)child("child", {updates(s.x(n, 2))}, s.counts());
           wait_for_children();
-          (void)part("last", {excludes(s.x)}, s.counts());
+          (void)child("last", {excludes(s.x)}, s.counts());
         });
       });
   };
-  all.push_back({"parts", parts});
-  all.push_back({"serial parts", parts, false, [](TaskGraphOptions& o) { o.serial = true; }});
+  all.push_back({"children", children});
+  all.push_back({"serial children", children, false, [](TaskGraphOptions& o) { o.serial = true; }});
   all.push_back({"sections", [](Scene& s) {
                    for (int k = 0; k < 6; ++k)
                      s.attempt([&] {
                        section(s.graph, {updates(s.x)}, [&s, held = Held()] {
                          for (std::size_t n = 0; n < 4; ++n)
-                           (void)part("forked", {updates(s.x(n, 1))}, s.counts(),
-                                      {.fusable = n % 2 == 0});
+                           (void)child("forked", {updates(s.x(n, 1))}, s.counts(),
+                                       {.fusable = n % 2 == 0});
                        });
                      });
                  }});
@@ -240,7 +241,7 @@ std::vector<Program> programs() {
                      s.attempt([&] {
                        (void)task(s.graph, "shrinks", {updates(s.x), excludes(s.y)}, [&s] {
                          for (std::size_t n = 0; n < 4; ++n)
-                           (void)part("part", {updates(s.x(n, 1))}, s.counts());
+                           (void)child("child", {updates(s.x(n, 1))}, s.counts());
                          shrink_to_children();
                        });
                        (void)s.plain({updates(s.x(2, 1))});

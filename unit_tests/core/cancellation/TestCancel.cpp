@@ -138,10 +138,10 @@ TEST_F(Cancel, ItsChildrenStop) {
   Gate started;
   std::atomic<int> ran{0};
   auto const whole = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
-    auto const first = host_task("first", ResourcePolicy(self), [&](TaskScope& part) {
+    auto const first = host_task("first", ResourcePolicy(self), [&](TaskScope& child) {
       ++ran;
       started.open();
-      while (!part.stop_requested()) std::this_thread::yield();
+      while (!child.stop_requested()) std::this_thread::yield();
     });
     for (int k = 0; k < 20; ++k)
       host_task("later", ResourcePolicy(self, after(first)), [&] { ++ran; });
@@ -153,7 +153,7 @@ TEST_F(Cancel, ItsChildrenStop) {
   EXPECT_EQ(ran, 1);
 }
 
-/// As when a part fails.
+/// As when a child fails.
 TEST_F(Cancel, AChildThatIsCancelledCancelsTheWhole) {
   TaskGraph graph(cancel_workers(2));
   int ran = 0;
@@ -161,8 +161,8 @@ TEST_F(Cancel, AChildThatIsCancelledCancelsTheWhole) {
   auto const whole = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
     Gate go;
     auto const first = host_task("first", ResourcePolicy(self), [&] { EXPECT_TRUE(go.pass()); });
-    auto const part = host_task("part", ResourcePolicy(self, after(first)), [&] { ++ran; });
-    graph.cancel(part);
+    auto const child = host_task("child", ResourcePolicy(self, after(first)), [&] { ++ran; });
+    graph.cancel(child);
     go.open();
     try {
       self.wait();
@@ -172,8 +172,8 @@ TEST_F(Cancel, AChildThatIsCancelledCancelsTheWhole) {
       throw;
     }
   });
-  EXPECT_THAT(cancelled(whole).what(), AllOf(HasSubstr("\"whole\""), HasSubstr("\"part\"")));
-  EXPECT_THAT(seen, HasSubstr("\"part\""));
+  EXPECT_THAT(cancelled(whole).what(), AllOf(HasSubstr("\"whole\""), HasSubstr("\"child\"")));
+  EXPECT_THAT(seen, HasSubstr("\"child\""));
   graph.wait();
   EXPECT_EQ(ran, 0);
 }
@@ -196,19 +196,19 @@ TEST_F(Cancel, ATaskThatIsToRunAgainDoesNot) {
   EXPECT_EQ(runs, 1);
 }
 
-/// Tasks that would run again for ever end, as a whole, as parts and in a replay, also when it is
-/// one like them that asks, and only one thread is there.
+/// Tasks that would run again for ever end, as a whole, as children and in a replay, also when it
+/// is one like them that asks, and only one thread is there.
 TEST_F(Cancel, BodiesThatPollStop) {
-  enum class As { task, part, replay, main_thread };
+  enum class As { task, child, replay, main_thread };
   for (int const workers : {1, 2, 3})
-    for (As const as : {As::task, As::part, As::replay, As::main_thread})
+    for (As const as : {As::task, As::child, As::replay, As::main_thread})
       for (bool const has_children : {false, true}) {
         TaskGraph graph(cancel_workers(workers));
         CancelCell const x("x");
         std::atomic<long> runs{0}, behind{0};
         auto const polls = [&runs, has_children](TaskScope& self) {
           ++runs;
-          if (has_children) host_task("part", ResourcePolicy(self), [] {});
+          if (has_children) host_task("child", ResourcePolicy(self), [] {});
           self.respawn();
         };
         Future<void> whole;
@@ -218,8 +218,8 @@ TEST_F(Cancel, BodiesThatPollStop) {
             host_task("behind it", ResourcePolicy(graph, read(x)), [&] { ++behind; });
           });
           whole = graph.replay(plan, 3);
-        } else if (as == As::part) {
-          whole = host_task("owner", ResourcePolicy(graph, write(x)), [&](TaskScope& self) {
+        } else if (as == As::child) {
+          whole = host_task("parent", ResourcePolicy(graph, write(x)), [&](TaskScope& self) {
             for (int k = 0; k < 3; ++k) host_task("poll", ResourcePolicy(self), polls);
           });
         } else if (as == As::main_thread) {
@@ -398,9 +398,9 @@ TEST_F(Cancel, ATaskMayCancelOthersAndItself) {
       graph.cancel(other);
       go.open();
       first.wait();
-      auto const part = host_task("part", ResourcePolicy(self),
-                                  [&](TaskScope& inner) { EXPECT_FALSE(inner.stop_requested()); });
-      part.get();
+      auto const child = host_task("child", ResourcePolicy(self),
+                                   [&](TaskScope& inner) { EXPECT_FALSE(inner.stop_requested()); });
+      child.get();
     });
     outer.get();
     cancelled(other);
@@ -461,7 +461,7 @@ TEST_F(Cancel, AScopesFutureInAPlanIsThatOfTheRecordedTask) {
       EXPECT_EQ(self.future().id(), recorded.id());
       EXPECT_EQ(recorded.id(), self.id());
       for (int k = 0; k < 3; ++k)
-        host_task("part", ResourcePolicy(self), [&, all = self.future()] {
+        host_task("child", ResourcePolicy(self), [&, all = self.future()] {
           if (std::string(error_of([&] { graph.cancel(all); }).what()).find("replay(...)") !=
               std::string::npos)
             ++refused;
@@ -484,7 +484,7 @@ TEST_F(Cancel, MayComeAtAnyTime) {
     auto const body = [x, n = 0](TaskScope& self) mutable {
       ++x();
       if (++n < 3) self.respawn();
-      return host_task("part", ResourcePolicy(self), [x] { return x(); });
+      return host_task("child", ResourcePolicy(self), [x] { return x(); });
     };
     auto const one = host_task("one", ResourcePolicy(graph, read_write(x)), body);
     auto const next = one.then([](long n) { return n; });

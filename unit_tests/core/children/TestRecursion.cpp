@@ -28,21 +28,21 @@ long fibonacci(int n) {
   return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
 }
 
-/// As parts, which are waited for together.
+/// As children, which are waited for together.
 long by_parts(int n) {
   if (n < 2) return n;
   long left = 0, right = 0;
-  part("left", {}, [&, n] { left = by_parts(n - 1); });
-  part("right", {}, [&, n] { right = by_parts(n - 2); });
+  child("left", {}, [&, n] { left = by_parts(n - 1); });
+  child("right", {}, [&, n] { right = by_parts(n - 2); });
   wait_for_children();
   return left + right;
 }
 
-/// As parts, each waited for by its Future.
+/// As children, each waited for by its Future.
 long by_futures_of_children(int n) {
   if (n < 2) return n;
-  auto const left = part("left", {}, [n] { return by_futures_of_children(n - 1); });
-  auto const right = part("right", {}, [n] { return by_futures_of_children(n - 2); });
+  auto const left = child("left", {}, [n] { return by_futures_of_children(n - 1); });
+  auto const right = child("right", {}, [n] { return by_futures_of_children(n - 2); });
   return left.get() + right.get();
 }
 
@@ -81,7 +81,8 @@ TEST_F(Recursion, ByChildrenThatAreWaitedForTogether) {
 
 TEST_F(Recursion, ByChildrenThatAreWaitedForByTheirFutures) {
   for_each_graph([](TaskGraph& graph, int n) {
-    EXPECT_EQ(task(graph, "whole", {}, [n] { return by_futures_of_children(n); }).get(), fibonacci(n));
+    EXPECT_EQ(task(graph, "whole", {}, [n] { return by_futures_of_children(n); }).get(),
+              fibonacci(n));
   });
 }
 
@@ -109,11 +110,11 @@ TEST_F(Recursion, OfTasksThatForkManyChildren) {
   constexpr int width = 40;
   std::function<int(int)> descend = [&](int level) {
     if (level == 0) return 1;
-    std::vector<Future<int>> parts;
+    std::vector<Future<int>> children;
     for (int k = 0; k < width; ++k)
-      parts.push_back(part("part", {}, [&, level] { return descend(level - 1); }));
+      children.push_back(child("child", {}, [&, level] { return descend(level - 1); }));
     int sum = 0;
-    for (auto const& each : parts) sum += each.get();
+    for (auto const& each : children) sum += each.get();
     return sum;
   };
   for (int const workers : {1, 2, 4}) {
@@ -137,8 +138,9 @@ TEST_F(Recursion, OfAChainThatIsDeeperThanThereMayBeThreads) {
   for (int const workers : {1, 2, 4}) {
     TaskGraph graph(with_workers(workers));
     std::function<int(int)> descend = [&](int level) -> int {
-      return level == depth ? 0
-                            : 1 + part("part", {}, [&, level] { return descend(level + 1); }).get();
+      return level == depth
+                 ? 0
+                 : 1 + child("child", {}, [&, level] { return descend(level + 1); }).get();
     };
     EXPECT_EQ(task(graph, "whole", {}, [&] { return descend(0); }).get(), depth)
         << workers << " workers";
@@ -149,8 +151,8 @@ TEST_F(Recursion, GivesAFailureUpToTheFirstThatCatchesIt) {
   TaskGraph graph(with_workers(2));
   std::function<void(int)> descend = [&](int level) {
     if (level == 0) throw std::runtime_error("at the bottom");
-    part("fine", {}, [] {});
-    part("part", {}, [&, level] { descend(level - 1); });
+    child("fine", {}, [] {});
+    child("child", {}, [&, level] { descend(level - 1); });
     wait_for_children();
   };
   auto const whole = task(graph, "whole", {}, [&] { descend(20); });
@@ -221,8 +223,8 @@ TEST_F(Recursion, RunsNoOtherTaskOnTheStackOfOneThatWaits) {
     Gate gate;
     std::atomic<bool> continues{false};
     task(graph, "whole", {}, [&] {
-      auto const quick = part("quick", {}, [] {});
-      part("would be taken first", {}, [&] { EXPECT_TRUE(gate.pass()); });
+      auto const quick = child("quick", {}, [] {});
+      child("would be taken first", {}, [&] { EXPECT_TRUE(gate.pass()); });
       quick.wait();
       continues = true;
       gate.open();
@@ -239,7 +241,7 @@ TEST_F(Recursion, WithExclusiveChildrenEnds) {
     std::function<void(int)> descend = [&](int level) {
       if (level == 0) return;
       for (int k = 0; k < 2; ++k)
-        part("part", {excludes(x)}, [&, level] {
+        child("child", {excludes(x)}, [&, level] {
           x[0] += 1;
           descend(level - 1);
         });

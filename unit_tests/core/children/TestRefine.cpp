@@ -47,7 +47,7 @@ TEST_F(Refining, APendingTaskIsReplacedByItsChildren) {
     part_of(owner, "both", {updates(x)}, [&] {
       x[0] *= 10;
       ++children_ran;
-      part("part of both", {updates(x(0, 1))}, [&] { x[0] += 5; });
+      child("child of both", {updates(x(0, 1))}, [&] { x[0] += 5; });
     });
     // To any depth.
     EXPECT_TRUE(refine(left, [&](auto const& deeper) {
@@ -122,12 +122,12 @@ TEST_F(Refining, FailuresOfPredecessorsCancelTheChildren) {
     throw std::runtime_error("no luck");
   });
   Future<void> const pending = task(graph, "pending", {updates(x)}, [] {});
-  Future<void> part;
+  Future<void> child;
   refine(pending, [&](auto const& owner) {
-    part = part_of(owner, "part", {updates(x)}, [] { ADD_FAILURE() << "it ran"; });
+    child = part_of(owner, "child", {updates(x)}, [] { ADD_FAILURE() << "it ran"; });
   });
   gate.open();
-  EXPECT_EQ(error_of([&] { part.get(); }).kind(), Error::Kind::cancelled);
+  EXPECT_EQ(error_of([&] { child.get(); }).kind(), Error::Kind::cancelled);
   EXPECT_EQ(error_of([&] { pending.get(); }).kind(), Error::Kind::cancelled);
   EXPECT_THAT(error_of([&] { graph.wait(); }).what(), HasSubstr("task \"bad\""));
   EXPECT_EQ(graph.dependency_graph().node(pending.id()).state, TaskState::cancelled);
@@ -141,12 +141,12 @@ TEST_F(Refining, AFailedChildFailsTheTask) {
   Future<void> const pending = task(graph, "pending", {updates(x)}, [] {});
   Future<void> const after = task(graph, "after", {reads(x)}, [] { ADD_FAILURE() << "it ran"; });
   refine(pending, [&](auto const& owner) {
-    part_of(owner, "part", {updates(x)}, [] { throw std::runtime_error("no luck"); });
+    part_of(owner, "child", {updates(x)}, [] { throw std::runtime_error("no luck"); });
   });
   gate.open();
   EXPECT_EQ(error_of([&] { after.get(); }).kind(), Error::Kind::cancelled);
   EXPECT_THAT(error_of([&] { pending.get(); }).what(),
-              AllOf(HasSubstr("\"pending\""), HasSubstr("\"part\"")));
+              AllOf(HasSubstr("\"pending\""), HasSubstr("\"child\"")));
   EXPECT_THROW(graph.wait(), Error);
 }
 
@@ -157,7 +157,7 @@ TEST_F(Refining, WhatTheRefinementThrowsIsTheFailureOfTheTask) {
   task(graph, "before", {writes(x)}, [&] { gate.pass(); });
   Future<void> const pending = task(graph, "pending", {updates(x)}, [] {});
   EXPECT_TRUE(refine(pending, [&](auto const& owner) {
-    part_of(owner, "part", {updates(x)}, [] { ADD_FAILURE() << "it ran"; });
+    part_of(owner, "child", {updates(x)}, [] { ADD_FAILURE() << "it ran"; });
     throw std::runtime_error("no luck");
   }));
   gate.open();
@@ -171,33 +171,33 @@ TEST_F(Refining, ACircleThroughAChildThatWaitsToStartIsTold) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Gate known;
-  Future<void> part;
+  Future<void> child;
   task(graph, "before", {writes(x)}, [&] {
     known.pass();
-    part.wait();
+    child.wait();
   });
   Future<void> const pending = task(graph, "pending", {updates(x)}, [] {});
-  refine(pending, [&](auto const& owner) { part = part_of(owner, "part", {updates(x)}, [] {}); });
+  refine(pending, [&](auto const& owner) { child = part_of(owner, "child", {updates(x)}, [] {}); });
   known.open();
   Error const error = error_of([&] { graph.wait(); });
-  EXPECT_THAT(error.what(), AllOf(HasSubstr("\"before\""), HasSubstr("waits for task \"part\"")));
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("\"before\""), HasSubstr("waits for task \"child\"")));
 }
 
 TEST_F(Refining, WhileTheTaskBecomesReady) {
-  // Whatever comes first: either the body runs or its parts do.
+  // Whatever comes first: either the body runs or its children do.
   Block x("x");
   for (int round = 0; round < (sanitized ? 200 : 2000); ++round) {
     TaskGraph graph(with_workers(2));
     std::atomic<int> bodies{0};
-    std::atomic<int> parts{0};
+    std::atomic<int> children{0};
     task(graph, "before", {writes(x)}, [] {});
     Future<void> const pending = task(graph, "pending", {updates(x)}, [&] { ++bodies; });
     bool const refined = refine(pending, [&](auto const& owner) {
-      for (int k = 0; k < 3; ++k) part_of(owner, "part", {updates(x)}, [&] { ++parts; });
+      for (int k = 0; k < 3; ++k) part_of(owner, "child", {updates(x)}, [&] { ++children; });
     });
     graph.wait();
     ASSERT_EQ(bodies, refined ? 0 : 1);
-    ASSERT_EQ(parts, refined ? 3 : 0);
+    ASSERT_EQ(children, refined ? 3 : 0);
   }
 }
 

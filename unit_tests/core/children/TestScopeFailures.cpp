@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Failures and numbers of parts that several threads submit into several regions.
+// Failures and numbers of children that several threads submit into several regions.
 #include "BareTask.hpp"
 #include "ScopeTest.hpp"
 
@@ -26,17 +26,17 @@ class ScopeFailures : public Timed {};
 
 TEST_F(ScopeFailures, NumbersGrowFromATaskToItsChildrenAndAmongThese) {
   TaskGraph graph(with_workers(4));
-  std::atomic<int> parts{0};
+  std::atomic<int> children{0};
   std::function<void(TaskId, int)> split = [&](TaskId own, int depth) {
-    ++parts;
+    ++children;
     TaskId before = own;
     auto const submit = [&, depth] {
-      TaskId const id = part("part", {}, [] {}).id();
+      TaskId const id = child("child", {}, [] {}).id();
       EXPECT_GT(id, before);
       before = id;
       if (depth == 0) return;
       auto const number = std::make_shared<std::atomic<TaskId>>(0);
-      Future<void> const splits = part("splits", {}, [&split, number, depth] {
+      Future<void> const splits = child("splits", {}, [&split, number, depth] {
         while (*number == 0) std::this_thread::yield();
         split(*number, depth - 1);
       });
@@ -55,31 +55,31 @@ TEST_F(ScopeFailures, NumbersGrowFromATaskToItsChildrenAndAmongThese) {
     *number = future.id();
   }
   graph.wait();
-  EXPECT_EQ(parts, 20 * (1 + 3 + 9));
+  EXPECT_EQ(children, 20 * (1 + 3 + 9));
 }
 
 TEST_F(ScopeFailures, ARecordHasAllEdgesAndItsNumbersHaveNoGaps) {
   constexpr int owners = 20;
-  constexpr int parts = 10;
+  constexpr int children = 10;
   for (int round = 0; round < repetitions; ++round) {
     TaskGraph graph(recorded(4));
     Block x("x", owners);
     for (std::size_t k = 0; k < owners; ++k)
-      task(graph, "owner", {updates(x(k, 1))}, [&, k] {
-        for (int n = 0; n < parts; ++n)
-          part("part", {updates(x(k, 1))}, [&, k, n] { x[k] = x[k] * 3 + n; });
+      task(graph, "parent", {updates(x(k, 1))}, [&, k] {
+        for (int n = 0; n < children; ++n)
+          child("child", {updates(x(k, 1))}, [&, k, n] { x[k] = x[k] * 3 + n; });
       });
     graph.wait();
     DependencyGraph const graph_of = graph.dependency_graph();
-    EXPECT_EQ(graph_of.nodes().size(), owners * (parts + 1U));
-    EXPECT_EQ(graph_of.edges().size(), owners * (parts - 1U));
+    EXPECT_EQ(graph_of.nodes().size(), owners * (children + 1U));
+    EXPECT_EQ(graph_of.edges().size(), owners * (children - 1U));
     EXPECT_LE(graph.edges(),
-              owners * (parts - 1U));  // those to tasks that were done are not counted
-    EXPECT_EQ(graph.submitted(), owners * (parts + 1U));
-    for (TaskId id = 1; id <= owners * (parts + 1U); ++id) EXPECT_EQ(graph_of.node(id).id, id);
+              owners * (children - 1U));  // those to tasks that were done are not counted
+    EXPECT_EQ(graph.submitted(), owners * (children + 1U));
+    for (TaskId id = 1; id <= owners * (children + 1U); ++id) EXPECT_EQ(graph_of.node(id).id, id);
     for (TaskRecord const& node : graph_of.nodes())
-      if (node.label == "owner") {
-        EXPECT_EQ(graph_of.parts(node.id).size(), parts * 1U);
+      if (node.label == "parent") {
+        EXPECT_EQ(graph_of.children(node.id).size(), children * 1U);
       }
   }
 }
@@ -89,13 +89,13 @@ TEST_F(ScopeFailures, WhatABodyThrowsGoesBeforeFailuresOfChildrenThatItsThreadsS
     TaskGraph graph(with_workers(2));
     Future<void> const outer = task(graph, "outer", {}, [&] {
       // The numbers of the worker are far above those of the graph then.
-      for (int k = 0; k < 200; ++k) part("filler", {}, [] {});
+      for (int k = 0; k < 200; ++k) child("filler", {}, [] {});
       wait_for_children();
-      part("inner", {}, [] {
+      child("inner", {}, [] {
         Impl::TaskHandle const owner = self();
         std::thread([owner] {
           Future<void> const failed =
-              part_of(owner, "failing part", {}, [] { throw std::runtime_error("of the part"); });
+              part_of(owner, "failing child", {}, [] { throw std::runtime_error("of the child"); });
           until_done(failed);
         }).join();
         throw std::runtime_error("of the body");
@@ -111,14 +111,14 @@ TEST_F(ScopeFailures, WhatARecordedTaskThrowsGoesBeforeFailuresOfItsChildren) {
   Plan const plan = graph.record([&] {
     task(graph, "recorded", {}, [] {
       Future<void> const failed =
-          part("failing part", {}, [] { throw std::runtime_error("of the part"); });
+          child("failing child", {}, [] { throw std::runtime_error("of the child"); });
       until_done(failed);
       throw std::runtime_error("of the body");
     });
   });
   for (int round = 0; round < 3 * repetitions; ++round) {
     // So that the graph's numbers are above those of the workers, or below.
-    for (int k = 0; k < 70; ++k) task(graph, "filler", {}, [] { part("part", {}, [] {}); });
+    for (int k = 0; k < 70; ++k) task(graph, "filler", {}, [] { child("child", {}, [] {}); });
     Future<void> const replay = graph.replay(plan);
     EXPECT_THAT(error_of([&] { replay.get(); }).what(), HasSubstr("of the body"));
     error_of([&] { graph.wait(); });
@@ -134,12 +134,12 @@ TEST_F(ScopeFailures, FailuresInChildrenCancelWhatDependsAndNothingElse) {
     std::vector<Future<void>> owners;
     std::vector<Future<void>> behind;
     for (std::size_t k = 0; k < count; ++k) {
-      owners.push_back(task(graph, "owner", {updates(x(k, 1))}, [&, k] {
-        part("first", {updates(x(k, 1))}, [k] {
+      owners.push_back(task(graph, "parent", {updates(x(k, 1))}, [&, k] {
+        child("first", {updates(x(k, 1))}, [k] {
           if (k % 3 == 0) throw std::runtime_error("failed on purpose");
         });
-        part("behind it", {updates(x(k, 1))}, [&, k] { x[k] = 1; });
-        part("free", {}, [&] { ++ran; });
+        child("behind it", {updates(x(k, 1))}, [&, k] { x[k] = 1; });
+        child("free", {}, [&] { ++ran; });
       }));
       behind.push_back(task(graph, "behind", {reads(x(k, 1))}, [&] { ++ran; }));
     }
@@ -149,13 +149,13 @@ TEST_F(ScopeFailures, FailuresInChildrenCancelWhatDependsAndNothingElse) {
     for (std::size_t k = 0; k < count; ++k) {
       EXPECT_EQ(x[k], k % 3 == 0 ? 0 : 1);
       if (k % 3 != 0) continue;
-      EXPECT_THAT(error_of([&] { owners[k].get(); }).what(), HasSubstr("a part of it failed"));
+      EXPECT_THAT(error_of([&] { owners[k].get(); }).what(), HasSubstr("a child of it failed"));
       EXPECT_EQ(error_of([&] { behind[k].get(); }).kind(), Error::Kind::cancelled);
     }
   }
 }
 
-// A part of a refined task may fail before the others have been told that they may start.
+// A child of a refined task may fail before the others have been told that they may start.
 TEST_F(ScopeFailures, AChildThatFailsAtOnceDoesNotCancelTheOtherChildrenOfARefinedTask) {
   constexpr int count = 2000;
   for (int round = 0; round < 2 * repetitions; ++round) {
@@ -171,9 +171,9 @@ TEST_F(ScopeFailures, AChildThatFailsAtOnceDoesNotCancelTheOtherChildrenOfARefin
       for (int k = 0; k < 100 * round; ++k) (void)started.load();
     });
     refine(refined, [&](Impl::TaskHandle const& owner) {
-      part_of(owner, "part", {}, [] { throw std::runtime_error("failed on purpose"); },
+      part_of(owner, "child", {}, [] { throw std::runtime_error("failed on purpose"); },
               {.after = handles(other)});
-      for (int k = 0; k < count; ++k) part_of(owner, "part", {}, [&] { ++ran; });
+      for (int k = 0; k < count; ++k) part_of(owner, "child", {}, [&] { ++ran; });
     });
     gate.open();
     error_of([&] { graph.wait(); });
@@ -200,8 +200,8 @@ TEST_F(ScopeFailures, ACopyThatWaitsForTheChildrenOfItsParentIsTold) {
   auto const text = std::make_shared<std::string>();
   auto const armed = std::make_shared<std::atomic<bool>>(false);
   Block x("x");
-  task(graph, "owner", {updates(x)}, [&] {
-    until_done(part("first", {updates(x)}, [] {}));
+  task(graph, "parent", {updates(x)}, [&] {
+    until_done(child("first", {updates(x)}, [] {}));
     Waits const waits(text, armed);
     // Armed when it is about to be moved into the task, and nowhere else.
     auto const construct = [&](void* storage) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads that submit parts of different tasks at the same time, under locks of their own.
+// Threads that submit children of different tasks at the same time, under locks of their own.
 #include "BareTask.hpp"
 #include "ScopeTest.hpp"
 
@@ -21,8 +21,8 @@ using namespace Test;
 
 class ScopeLocks : public Timed {};
 
-/// A program whose tasks split themselves, to several depths, into parts on areas of one block. Its
-/// result depends on the order of any two that share an element.
+/// A program whose tasks split themselves, to several depths, into children on areas of one block.
+/// Its result depends on the order of any two that share an element.
 class Program {
  public:
   static constexpr std::size_t tasks = 24;
@@ -59,8 +59,8 @@ class Program {
                    int depth) {
     std::mt19937 random(seed);
     step(block, first, count, seed);
-    std::size_t const parts = 2 + random() % 6;
-    for (std::size_t k = 0; k < parts; ++k) {
+    std::size_t const children = 2 + random() % 6;
+    for (std::size_t k = 0; k < children; ++k) {
       std::size_t const some = 1 + random() % count;
       std::size_t const from = first + random() % (count - some + 1);
       auto const own = static_cast<std::uint32_t>(random());
@@ -70,26 +70,26 @@ class Program {
       };
       switch (random() % 8) {
         case 0:  // reads, and leaves no trace but where it should not have read
-          part("reader", {reads(block(from, some))}, [&block, from, some] {
+          child("reader", {reads(block(from, some))}, [&block, from, some] {
             long sum = 0;
             for (std::size_t n = from; n < from + some; ++n) sum += block[n];
             EXPECT_GE(sum, 0);
           });
           break;
         case 1:
-          part("barrier", {updates(block(from, some))}, run, {.synchronizing = true});
+          child("barrier", {updates(block(from, some))}, run, {.synchronizing = true});
           break;
         case 2:
-          part("waited for", {updates(block(from, some))}, run).get();
+          child("waited for", {updates(block(from, some))}, run).get();
           break;
         case 3:  // any order, each alone
           for (long add : {1, 2, 4})
-            part("alone", {excludes(block(from, some))}, [&block, from, some, add] {
+            child("alone", {excludes(block(from, some))}, [&block, from, some, add] {
               for (std::size_t n = from; n < from + some; ++n) block[n] += add;
             });
           break;
         default:
-          part("part", {updates(block(from, some))}, run);
+          child("child", {updates(block(from, some))}, run);
       }
     }
     if (random() % 4 == 0) wait_for_children();
@@ -124,7 +124,7 @@ TEST_F(ScopeLocks, SeveralThreadsOfABodySubmitChildren) {
   std::vector<TaskId> wrong;
   for (int round = 0; round < repetitions; ++round)
     task(graph, "outer", {updates(x), updates(all)}, [&] {
-      part("inner", {updates(x), updates(all)}, [&] {
+      child("inner", {updates(x), updates(all)}, [&] {
         Impl::TaskHandle const owner = self();
         std::vector<std::thread> submitters;
         for (int t = 0; t < threads; ++t)
@@ -147,7 +147,7 @@ TEST_F(ScopeLocks, SeveralThreadsOfABodySubmitChildren) {
   EXPECT_EQ(all[0], repetitions * threads * each);
 }
 
-// Parts are counted apart by the thread of the body and by all others, see OpenChildren.
+// Children are counted apart by the thread of the body and by all others, see OpenChildren.
 TEST_F(ScopeLocks, ATaskEndsAfterAllItsChildrenWhoeverSubmitsAndRunsThem) {
   constexpr int rounds = sanitized ? 200 : 2000;
   for (int workers : {1, 2, 4}) {
@@ -159,7 +159,7 @@ TEST_F(ScopeLocks, ATaskEndsAfterAllItsChildrenWhoeverSubmitsAndRunsThem) {
       int expected = 0;
       std::atomic<int> done{0};
       auto const leaf = [&done] { ++done; };
-      task(graph, "owner", {writes(sum)}, [&, seed] {
+      task(graph, "parent", {writes(sum)}, [&, seed] {
         Impl::TaskHandle const owner = self();
         std::mt19937 choice(seed);
         std::vector<Future<void>> own;
@@ -171,17 +171,17 @@ TEST_F(ScopeLocks, ATaskEndsAfterAllItsChildrenWhoeverSubmitsAndRunsThem) {
           expected += 3;
         }
         for (int k = static_cast<int>(choice() % 6); k > 0; --k) switch (choice() % 4) {
-            case 0:  // one that gives its owner another one
-              own.push_back(part("part", {}, [&, owner] {
-                part_of(owner, "of a part", {}, leaf);
+            case 0:  // one that gives its parent another one
+              own.push_back(child("child", {}, [&, owner] {
+                part_of(owner, "of a child", {}, leaf);
                 ++done;
               }));
               expected += 2;
               break;
             case 1:
-              own.push_back(part("split", {}, [&] {
-                part("inner", {}, leaf);
-                part("inner", {}, leaf).wait();
+              own.push_back(child("split", {}, [&] {
+                child("inner", {}, leaf);
+                child("inner", {}, leaf).wait();
                 ++done;
               }));
               expected += 3;
@@ -190,7 +190,7 @@ TEST_F(ScopeLocks, ATaskEndsAfterAllItsChildrenWhoeverSubmitsAndRunsThem) {
               if (!own.empty()) own[choice() % own.size()].wait();
               break;
             default:
-              own.push_back(part("leaf", {}, leaf));
+              own.push_back(child("leaf", {}, leaf));
               ++expected;
           }
         if (other.joinable()) other.join();
@@ -213,15 +213,15 @@ TEST_F(ScopeLocks, WaitsAcrossRegions) {
     std::atomic<int> seconds{0};
     for (std::size_t k = 0; k < count; ++k)
       task(graph, "task", {updates(order)}, [&, k] {
-        firsts[k] = part("first", {}, [&, k] { return k == 0 ? 1 : firsts[k - 1].get() + 1; });
+        firsts[k] = child("first", {}, [&, k] { return k == 0 ? 1 : firsts[k - 1].get() + 1; });
         release(order);  // the next task begins, beside this one
         if (k == 0) return;
-        part("second", {},
-             [&, k] {
-               EXPECT_TRUE(firsts[k - 1].is_done());
-               ++seconds;
-             },
-             {.after = handles(firsts[k - 1])});
+        child("second", {},
+              [&, k] {
+                EXPECT_TRUE(firsts[k - 1].is_done());
+                ++seconds;
+              },
+              {.after = handles(firsts[k - 1])});
       });
     graph.wait();
     EXPECT_EQ(firsts.back().get(), static_cast<long>(count));
@@ -242,11 +242,11 @@ TEST_F(ScopeLocks, RulesHoldAmongTheChildrenOfEachTask) {
     std::vector<std::vector<int>> order(owners);
     std::atomic<int> ran{0};
     for (std::size_t k = 0; k < owners; ++k)
-      task(graph, "owner", {}, [&, k] {
+      task(graph, "parent", {}, [&, k] {
         auto const alone = std::make_shared<std::atomic<int>>(0);
         for (int n = 0; n < 10; ++n) {
-          part("in turn", {}, [&, k, n] { order[k].push_back(n); }, tagged(1));
-          part(
+          child("in turn", {}, [&, k, n] { order[k].push_back(n); }, tagged(1));
+          child(
               "alone", {},
               [&, alone] {
                 EXPECT_EQ((*alone)++, 0);
@@ -271,16 +271,16 @@ TEST_F(ScopeLocks, PlansAndIterationsWhoseTasksHaveChildren) {
   auto const body = [](TaskGraph& graph, Block& x) {
     for (std::size_t k = 0; k < cells; ++k)
       task(graph, "task", {updates(x(k, 1))}, [&x, k] {
-        part("one", {updates(x(k, 1))}, [&x, k] { x[k] = x[k] * 5 % 1009 + 1; });
-        part("two", {updates(x(k, 1))}, [&x, k] {
-          part("inner", {updates(x(k, 1))}, [&x, k] { x[k] += 3; });
+        child("one", {updates(x(k, 1))}, [&x, k] { x[k] = x[k] * 5 % 1009 + 1; });
+        child("two", {updates(x(k, 1))}, [&x, k] {
+          child("inner", {updates(x(k, 1))}, [&x, k] { x[k] += 3; });
           wait_for_children();
           x[k] *= 2;
         });
       });
     task(graph, "all", {updates(x)}, [&x] {
       for (std::size_t k = 0; k + 1 < cells; ++k)
-        part("shift", {updates(x(k, 2))}, [&x, k] { x[k] = (x[k] + x[k + 1]) % 1009; });
+        child("shift", {updates(x(k, 2))}, [&x, k] { x[k] = (x[k] + x[k + 1]) % 1009; });
     });
   };
   auto const serially = [&] {
@@ -321,9 +321,9 @@ TEST_F(ScopeLocks, TheGraphMayEndWithChildrenUnderWay) {
       for (int k = 0; k < 4; ++k)
         task(graph, "task", {}, [&] {
           for (int n = 0; n < 8; ++n)
-            part("part", {}, [&] {
-              part("inner", {}, [&] { ++ran; });
-              part("inner", {}, [&] { ++ran; }).get();
+            child("child", {}, [&] {
+              child("inner", {}, [&] { ++ran; });
+              child("inner", {}, [&] { ++ran; }).get();
             });
         });
     }
@@ -331,7 +331,7 @@ TEST_F(ScopeLocks, TheGraphMayEndWithChildrenUnderWay) {
   }
 }
 
-// Memory of tasks goes from those who submit to the graph to those who submit parts, and back.
+// Memory of tasks goes from those who submit to the graph to those who submit children, and back.
 TEST_F(ScopeLocks, MemoryOfTasksIsBounded) {
   constexpr int rounds = sanitized ? 1000 : 10000;
   TaskGraph graph(capped(4, 64));
@@ -341,7 +341,7 @@ TEST_F(ScopeLocks, MemoryOfTasksIsBounded) {
   for (int k = 0; k < rounds; ++k)
     for (int n = 0; n < 32; ++n)
       task(graph, "task", {}, [] {
-        for (int p = 0; p < 4; ++p) part("part", {}, [] {});
+        for (int p = 0; p < 4; ++p) child("child", {}, [] {});
       });
   graph.wait();
   EXPECT_LE(graph.task_memory(), 16 * least);

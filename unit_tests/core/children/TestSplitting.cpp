@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tasks that split themselves into parts.
+// Tasks that split themselves into children.
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
@@ -38,13 +38,13 @@ TEST_F(Splitting, ChildrenKeepTheirOrderAmongThemselvesAndTheParentEndsAfterThem
   Block x("x", 2);
   TaskGraph graph(recorded(2));
   Gate submitted;
-  task(graph, "owner", {updates(x)}, [&] {
-    part("left", {updates(x(0, 1))}, [&] {
+  task(graph, "parent", {updates(x)}, [&] {
+    child("left", {updates(x(0, 1))}, [&] {
       submitted.pass();
       x[0] += 1;
     });
-    part("right", {updates(x(1, 1))}, [&] { x[1] += 10; });
-    part("both", {updates(x)}, [&] {
+    child("right", {updates(x(1, 1))}, [&] { x[1] += 10; });
+    child("both", {updates(x)}, [&] {
       x[0] *= 2;
       x[1] *= 2;
     });
@@ -56,12 +56,12 @@ TEST_F(Splitting, ChildrenKeepTheirOrderAmongThemselvesAndTheParentEndsAfterThem
   graph.wait();
   EXPECT_EQ(seen, 2 + 20);
   DependencyGraph const recorded = graph.dependency_graph();
-  EXPECT_THAT(edges_of(recorded), ElementsAre("left>both", "owner>next", "right>both"));
+  EXPECT_THAT(edges_of(recorded), ElementsAre("left>both", "parent>next", "right>both"));
   TaskRecord const& owner = recorded.node(1);
-  std::vector<std::string> parts;  // `next` may come before, between or after them
-  for (TaskId const id : recorded.parts(owner.id)) parts.push_back(recorded.node(id).label);
-  EXPECT_THAT(parts, ElementsAre("left", "right", "both"));
-  EXPECT_EQ(recorded.parts(0), (std::vector<TaskId>{1, next.id()}));
+  std::vector<std::string> children;  // `next` may come before, between or after them
+  for (TaskId const id : recorded.children(owner.id)) children.push_back(recorded.node(id).label);
+  EXPECT_THAT(children, ElementsAre("left", "right", "both"));
+  EXPECT_EQ(recorded.children(0), (std::vector<TaskId>{1, next.id()}));
   EXPECT_EQ(owner.state, TaskState::done);
   EXPECT_GE(owner.finished_ns, recorded.node(recorded.find("both").front()).finished_ns);
   EXPECT_LE(owner.returned_ns, owner.finished_ns);
@@ -74,8 +74,8 @@ TEST_F(Splitting, ChildrenOfTwoTasksRunAtTheSameTime) {
   TaskGraph graph(with_workers(2));
   Rendezvous both(2);
   for (Block* block : {&x, &y})
-    task(graph, "owner", {updates(*block)},
-         [&, block] { part("part", {updates(*block)}, [&] { EXPECT_TRUE(both.meet()); }); });
+    task(graph, "parent", {updates(*block)},
+         [&, block] { child("child", {updates(*block)}, [&] { EXPECT_TRUE(both.meet()); }); });
   graph.wait();
 }
 
@@ -85,9 +85,9 @@ TEST_F(Splitting, ToAnyDepth) {
   TaskGraph graph(with_workers(2));
   std::function<void(int)> split = [&](int level) {
     x[0] += 1;
-    if (level > 0) part("part", {updates(x)}, [&split, level] { split(level - 1); });
+    if (level > 0) child("child", {updates(x)}, [&split, level] { split(level - 1); });
   };
-  task(graph, "owner", {updates(x)}, [&] { split(depth); });
+  task(graph, "parent", {updates(x)}, [&] { split(depth); });
   long seen = 0;
   task(graph, "next", {reads(x)}, [&] { seen = x[0]; });
   graph.wait();
@@ -98,8 +98,8 @@ TEST_F(Splitting, AFutureHasItsValueWhenAllChildrenAreDone) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   Gate gate;
-  Future<long> const result = task(graph, "owner", {updates(x)}, [&] {
-    part("part", {writes(x)}, [&] {
+  Future<long> const result = task(graph, "parent", {updates(x)}, [&] {
+    child("child", {writes(x)}, [&] {
       gate.pass();
       x[0] = 7;
     });
@@ -115,12 +115,12 @@ TEST_F(Splitting, WaitReturnsWhenTheChildrenAreDone) {
   Block x("x");
   for (int workers : {1, 3}) {
     TaskGraph graph(with_workers(workers));
-    task(graph, "owner", {updates(x)}, [&] {
+    task(graph, "parent", {updates(x)}, [&] {
       x[0] = 1;
-      for (int k = 0; k < 20; ++k) part("part", {updates(x)}, [&] { x[0] *= 3; });
+      for (int k = 0; k < 20; ++k) child("child", {updates(x)}, [&] { x[0] *= 3; });
       wait_for_children();
       EXPECT_EQ(x[0], 3486784401);
-      part("last", {writes(x)}, [&] { x[0] = 2; });
+      child("last", {writes(x)}, [&] { x[0] = 2; });
       wait_for_children();
       wait_for_children();
       EXPECT_EQ(x[0], 2);
@@ -135,10 +135,10 @@ TEST_F(Splitting, ASynchronizingChildIsABarrierForItsSiblingsAlone) {
   TaskGraph graph(recorded(3));
   Gate outside;
   task(graph, "free", {updates(y)}, [&] { EXPECT_TRUE(outside.pass()); });
-  task(graph, "owner", {updates(x)}, [&] {
-    part("a", {}, [] {});
-    part("barrier", {}, [] {}, {.synchronizing = true});
-    part("b", {}, [&] { outside.open(); });
+  task(graph, "parent", {updates(x)}, [&] {
+    child("a", {}, [] {});
+    child("barrier", {}, [] {}, {.synchronizing = true});
+    child("b", {}, [&] { outside.open(); });
   });
   graph.wait();
   EXPECT_THAT(edges_of(graph.dependency_graph()),
@@ -150,12 +150,12 @@ TEST_F(Splitting, ExclusiveChildrenExcludeEachOtherAndNotTheirParent) {
   TaskGraph graph(with_workers(3));
   Occupancy occupancy;
   for (int k = 0; k < 4; ++k)
-    task(graph, "owner", {excludes(x)}, [&] {
+    task(graph, "parent", {excludes(x)}, [&] {
       for (int n = 0; n < 10; ++n)
-        part("part", {excludes(x)}, [&] {
+        child("child", {excludes(x)}, [&] {
           Occupancy::Stay const stay(occupancy);
           x[0] += 1;
-          part("part of a part", {excludes(x)}, [&] { x[0] += 1; });
+          child("child of a child", {excludes(x)}, [&] { x[0] += 1; });
           wait_for_children();
         });
     });
@@ -171,13 +171,13 @@ TEST_F(Splitting, AChildMustKeepToWhatItsParentDeclared) {
   Block y("y");
   TaskGraph graph(with_workers(2));
   int others = 0;
-  task(graph, "owner", {reads(x(0, 2)), adds(x(2, 2))}, [&] {
+  task(graph, "parent", {reads(x(0, 2)), adds(x(2, 2))}, [&] {
     auto const refused = [&](std::vector<Touch> const& touches) {
       Error const error =
-          error_of([&] { part("bad", touches, [] { ADD_FAILURE() << "it ran"; }); });
+          error_of([&] { child("bad", touches, [] { ADD_FAILURE() << "it ran"; }); });
       EXPECT_EQ(error.kind(), Error::Kind::bad_access);
       EXPECT_THAT(error.what(),
-                  AllOf(HasSubstr("\"bad\""), HasSubstr("\"owner\""), HasSubstr(".cpp:")));
+                  AllOf(HasSubstr("\"bad\""), HasSubstr("\"parent\""), HasSubstr(".cpp:")));
       return std::string(error.what());
     };
     EXPECT_THAT(refused({writes(x(0, 1))}),
@@ -189,7 +189,7 @@ TEST_F(Splitting, AChildMustKeepToWhatItsParentDeclared) {
                 HasSubstr("read \"x\" [8, 24), an area that no single access"));
     EXPECT_THAT(refused({reads(x(0, 1)), writes(y)}),
                 AllOf(HasSubstr("write \"y\""), HasSubstr("does not access")));
-    part("good", {reads(x(1, 1)), adds(x(3, 1)), nothing(y)}, [&] { ++others; });
+    child("good", {reads(x(1, 1)), adds(x(3, 1)), nothing(y)}, [&] { ++others; });
   });
   task(graph, "other", {writes(x)}, [&] { ++others; });
   graph.wait();
@@ -201,9 +201,10 @@ TEST_F(Splitting, OfManyAccessesTheErrorShowsThoseThatItIsAbout) {
   TaskGraph graph(with_workers(2));
   std::vector<Touch> many;
   for (std::size_t k = 0; k < 50; ++k) many.push_back(reads(x(2 * k, 2)));
-  task(graph, "owner", many, [&] {
-    std::string const text =
-        error_of([&] { part("bad", {reads(x(81, 2))}, [] { ADD_FAILURE() << "it ran"; }); }).what();
+  task(graph, "parent", many, [&] {
+    std::string const text = error_of([&] {
+                               child("bad", {reads(x(81, 2))}, [] { ADD_FAILURE() << "it ran"; });
+                             }).what();
     EXPECT_THAT(text,
                 AllOf(HasSubstr("; read \"x\" [640, 656), read \"x\" [656, 672), read \"x\" "
                                 "[0, 16), read \"x\" [16, 32), "),
@@ -216,21 +217,21 @@ TEST_F(Splitting, WhatTheBodyMadeIsFreeForItsChildren) {
   TaskGraph graph(with_workers(2));
   long result = 0;
   Block x("x");
-  task(graph, "owner", {}, [&] {
+  task(graph, "parent", {}, [&] {
     auto scratch = std::make_shared<Block>("scratch");
-    EXPECT_EQ(error_of([&] { part("early", {writes(*scratch)}, [] {}); }).kind(),
+    EXPECT_EQ(error_of([&] { child("early", {writes(*scratch)}, [] {}); }).kind(),
               Error::Kind::bad_access);
     make_local(*scratch);
-    part("write", {writes(*scratch)}, [scratch] { (*scratch)[0] = 4; });
-    part("split", {updates(*scratch)},
-         [scratch] { part("deeper", {updates(*scratch)}, [scratch] { (*scratch)[0] *= 2; }); });
-    part("read", {reads(*scratch)}, [scratch, &result] { result = (*scratch)[0]; });
+    child("write", {writes(*scratch)}, [scratch] { (*scratch)[0] = 4; });
+    child("split", {updates(*scratch)},
+          [scratch] { child("deeper", {updates(*scratch)}, [scratch] { (*scratch)[0] *= 2; }); });
+    child("read", {reads(*scratch)}, [scratch, &result] { result = (*scratch)[0]; });
   });
   graph.wait();
   EXPECT_EQ(result, 8);
 }
 
-/// Parts of an owner that has declared, and made, many areas, in any order.
+/// Children of a parent that has declared, and made, many areas, in any order.
 TEST_F(Splitting, ChildrenFindTheirAreasAmongMany) {
   constexpr std::size_t many = 600;
   Block declared("declared", 2 * many), made("made", 2 * many), stranger("stranger");
@@ -242,12 +243,12 @@ TEST_F(Splitting, ChildrenFindTheirAreasAmongMany) {
   for (int round = 0; round < 3; ++round) {
     std::atomic<std::size_t> ran = 0;
     std::size_t expected = 0;
-    task(graph, "owner", touches, [&] {
+    task(graph, "parent", touches, [&] {
       std::vector<std::size_t> order(2 * many);
       std::iota(order.begin(), order.end(), 0);
       if (round != 0) std::shuffle(order.begin(), order.end(), random);
       auto const says = [&](Touch const& touch) {
-        return message_of([&] { part("bad", {touch}, [] { ADD_FAILURE() << "it ran"; }); });
+        return message_of([&] { child("bad", {touch}, [] { ADD_FAILURE() << "it ran"; }); });
       };
       auto const use_all = [&](std::size_t from) {
         for (std::size_t const k : order) {
@@ -255,7 +256,7 @@ TEST_F(Splitting, ChildrenFindTheirAreasAmongMany) {
           std::size_t const inner = random() % 2;  // the area itself, or some of it
           Block& block = k < many ? declared : made;
           Place const place = block(2 * (k % many), 2 - inner);
-          part("good", {k < many && k % 3 == 0 ? reads(place) : updates(place)}, [&] { ++ran; });
+          child("good", {k < many && k % 3 == 0 ? reads(place) : updates(place)}, [&] { ++ran; });
           ++expected;
           if (k % 100 == 0) {
             EXPECT_THAT(says(reads(stranger)), HasSubstr("which that does not access"));
@@ -323,7 +324,7 @@ TEST(AreaPlaces, LearnsWhatIsAskedForInAnyOrder) {
   EXPECT_TRUE(finds(0, 1));
 }
 
-/// Regions are used again: what one task's parts had says nothing of the next one's.
+/// Regions are used again: what one task's children had says nothing of the next one's.
 TEST_F(Splitting, ATaskKnowsNothingOfWhatTheChildrenOfAnEarlierOneHad) {
   TaskGraphOptions options = with_workers(1);
   for (bool const record : {false, true}) {
@@ -335,14 +336,14 @@ TEST_F(Splitting, ATaskKnowsNothingOfWhatTheChildrenOfAnEarlierOneHad) {
       std::string text;
       task(graph, "first", {updates(x)}, [&] {
         make_local(mine);
-        part("before", {updates(mine)}, [] {});
-        part("sync", {}, [] {}, {.synchronizing = true});
-        part("behind", {updates(x)}, [] {});
+        child("before", {updates(mine)}, [] {});
+        child("sync", {}, [] {}, {.synchronizing = true});
+        child("behind", {updates(x)}, [] {});
       });
       graph.wait();
       task(graph, "second", {updates(x)}, [&] {
-        text = message_of([&] { part("stranger", {updates(mine)}, [] {}); });
-        part("alone", {reads(x)}, [] {});
+        text = message_of([&] { child("stranger", {updates(mine)}, [] {}); });
+        child("alone", {reads(x)}, [] {});
       });
       graph.wait();
       EXPECT_THAT(text, HasSubstr("which that does not access"));
@@ -359,7 +360,7 @@ TEST_F(Splitting, AScopeIsForTheTimeOfItsTask) {
   TaskGraph graph(with_workers(2));
   Impl::TaskHandle kept;
   Block x("x");
-  task(graph, "owner", {updates(x)}, [&] { kept = self(); });
+  task(graph, "parent", {updates(x)}, [&] { kept = self(); });
   graph.wait();
   EXPECT_EQ(error_of([&] { part_of(kept, "late", {}, [] {}); }).kind(), Error::Kind::closed);
   EXPECT_EQ(error_of([&] { Impl::GraphInternals::demote(kept, requests_of({reads(x)})); }).kind(),
@@ -377,12 +378,12 @@ TEST_F(Splitting, AChildOfATaskThatIsOverIsRefusedWhoeverSubmitsIt) {
     Error const error =
         error_of([&] { part_of(kept, "late", {}, [] { ADD_FAILURE() << "it ran"; }, properties); });
     EXPECT_EQ(error.kind(), Error::Kind::closed);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("task #" + std::to_string(kept.id) + " gets a part"),
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("task #" + std::to_string(kept.id) + " gets a child"),
                                     HasSubstr("is complete")));
   };
-  until_done(task(graph, "owner", {updates(x)}, [&] {
+  until_done(task(graph, "parent", {updates(x)}, [&] {
     kept = self();
-    part("part", {updates(x)}, [] {});
+    child("child", {updates(x)}, [] {});
   }));
   Future<void> const open = task(graph, "open", {}, [&] { EXPECT_TRUE(gate.pass()); });
   Properties behind_open;
@@ -417,9 +418,9 @@ TEST_F(Splitting, NobodyButATaskItselfWaitsForItsChildren) {
                                     HasSubstr("not from within its own body")));
   };
   bool child_ran = false;
-  task(graph, "owner", {}, [&] {
+  task(graph, "parent", {}, [&] {
     owner = self();
-    part("part", {}, [&] {
+    child("child", {}, [&] {
       refused();  // it would wait for itself
       EXPECT_TRUE(gate.pass());
       child_ran = true;
@@ -431,7 +432,7 @@ TEST_F(Splitting, NobodyButATaskItselfWaitsForItsChildren) {
   EXPECT_TRUE(known.pass());
   refused();
   until_done(task(graph, "other", {}, [&] {
-    part("part of the other", {}, [] {});
+    child("child of the other", {}, [] {});
     refused();
     wait_for_children();
   }));
@@ -447,15 +448,15 @@ TEST_F(Splitting, AChildThatWaitsForItsParentIsTold) {
   TaskGraph graph(with_workers(2));
   Gate known;
   Future<void> owner;
-  owner = task(graph, "owner", {}, [&] {
-    part("part", {}, [&] {
+  owner = task(graph, "parent", {}, [&] {
+    child("child", {}, [&] {
       known.pass();
       owner.wait();
     });
   });
   known.open();
   Error const error = error_of([&] { graph.wait(); });
-  EXPECT_THAT(error.what(), HasSubstr("\"part\""));
+  EXPECT_THAT(error.what(), HasSubstr("\"child\""));
   EXPECT_EQ(cause_of(error).kind(), Error::Kind::deadlock);
 }
 
@@ -464,9 +465,9 @@ TEST_F(Splitting, AChildThatWaitsForWhatIsBehindItsParentIsTold) {
   TaskGraph graph(with_workers(2));
   Gate known;
   Future<void> behind;
-  task(graph, "owner", {updates(x)}, [&] {
-    part("part", {reads(x)}, [&] {
-      part("part of a part", {reads(x)}, [&] {
+  task(graph, "parent", {updates(x)}, [&] {
+    child("child", {reads(x)}, [&] {
+      child("child of a child", {reads(x)}, [&] {
         known.pass();
         behind.wait();
       });
@@ -485,15 +486,15 @@ TEST_F(Splitting, AChildAfterWhatIsBehindItsParentIsRefused) {
   Gate known;
   Future<void> behind;
   Future<void> owner;
-  owner = task(graph, "owner", {updates(x)}, [&] {
+  owner = task(graph, "parent", {updates(x)}, [&] {
     known.pass();
-    Error const error = error_of([&] { part("part", {}, [] {}, {.after = handles(behind)}); });
+    Error const error = error_of([&] { child("child", {}, [] {}, {.after = handles(behind)}); });
     EXPECT_EQ(error.kind(), Error::Kind::deadlock);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"part\""), HasSubstr("circle")));
-    EXPECT_EQ(error_of([&] { part("part", {}, [] {}, {.after = handles(owner)}); }).kind(),
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"child\""), HasSubstr("circle")));
+    EXPECT_EQ(error_of([&] { child("child", {}, [] {}, {.after = handles(owner)}); }).kind(),
               Error::Kind::deadlock);
-    Future<void> const first = part("first", {}, [] {});
-    part("second", {}, [&, first] { EXPECT_TRUE(first.is_done()); }, {.after = handles(first)});
+    Future<void> const first = child("first", {}, [] {});
+    child("second", {}, [&, first] { EXPECT_TRUE(first.is_done()); }, {.after = handles(first)});
   });
   behind = task(graph, "behind", {updates(x)}, [] {});
   known.open();
@@ -508,18 +509,18 @@ TEST_F(Splitting, AFailedChildFailsItsParentAndCancelsWhatDependsOnEither) {
     TaskGraph graph(recorded(workers));
     bool ran = false;
     Future<void> sibling;
-    Future<long> const owner = task(graph, "owner", {updates(x)}, [&] {
-      part("bad", {updates(x(0, 1))}, [] { throw std::runtime_error("no luck"); });
-      sibling = part("behind it", {reads(x(0, 1))}, [] { ADD_FAILURE() << "it ran"; });
-      part("beside it", {updates(x(1, 1))}, [&] { ran = true; });
+    Future<long> const owner = task(graph, "parent", {updates(x)}, [&] {
+      child("bad", {updates(x(0, 1))}, [] { throw std::runtime_error("no luck"); });
+      sibling = child("behind it", {reads(x(0, 1))}, [] { ADD_FAILURE() << "it ran"; });
+      child("beside it", {updates(x(1, 1))}, [&] { ran = true; });
       return 3L;
     });
     Future<void> const next =
         task(graph, "next", {reads(x(1, 1))}, [] { ADD_FAILURE() << "it ran"; });
     Error const of_parent = error_of([&] { owner.get(); });
     EXPECT_EQ(of_parent.kind(), Error::Kind::task_failed);
-    EXPECT_THAT(of_parent.what(), AllOf(HasSubstr("\"owner\""), HasSubstr("part"),
-                                       HasSubstr("\"bad\""), HasSubstr("no luck")));
+    EXPECT_THAT(of_parent.what(), AllOf(HasSubstr("\"parent\""), HasSubstr("child"),
+                                        HasSubstr("\"bad\""), HasSubstr("no luck")));
     EXPECT_THROW(std::rethrow_exception(of_parent.cause()), std::runtime_error);
     EXPECT_EQ(error_of([&] { next.get(); }).kind(), Error::Kind::cancelled);
     EXPECT_EQ(error_of([&] { sibling.get(); }).kind(), Error::Kind::cancelled);
@@ -540,19 +541,19 @@ TEST_F(Splitting, AFailedChildFailsItsParentAndCancelsWhatDependsOnEither) {
 TEST_F(Splitting, WaitThrowsTheFailureOfAChildWhichStaysTheParentsFailure) {
   TaskGraph graph(with_workers(2));
   bool reached = false;
-  Future<void> const owner = task(graph, "owner", {}, [&] {
-    part("bad", {}, [] { throw std::runtime_error("no luck"); });
+  Future<void> const owner = task(graph, "parent", {}, [&] {
+    child("bad", {}, [] { throw std::runtime_error("no luck"); });
     Error const error = error_of([] { wait_for_children(); });
     EXPECT_THAT(error.what(), AllOf(HasSubstr("\"bad\""), HasSubstr("no luck")));
     reached = true;
   });
   EXPECT_THAT(error_of([&] { owner.get(); }).what(),
-              AllOf(HasSubstr("\"owner\""), HasSubstr("\"bad\"")));
+              AllOf(HasSubstr("\"parent\""), HasSubstr("\"bad\"")));
   EXPECT_TRUE(reached);
   EXPECT_THAT(error_of([&] { graph.wait(); }).what(), HasSubstr("task \"bad\""));
 
-  Future<void> const uncaught = task(graph, "owner", {}, [&] {
-    part("worse", {}, [] { throw std::runtime_error("no luck"); });
+  Future<void> const uncaught = task(graph, "parent", {}, [&] {
+    child("worse", {}, [] { throw std::runtime_error("no luck"); });
     wait_for_children();
     ADD_FAILURE() << "not reached";
   });
@@ -564,8 +565,8 @@ TEST_F(Splitting, ABodyThatThrowsLeavesItsChildrenRunning) {
   TaskGraph graph(with_workers(2));
   bool ran = false;
   Gate gate;
-  Future<void> const owner = task(graph, "owner", {}, [&] {
-    part("part", {}, [&] {
+  Future<void> const owner = task(graph, "parent", {}, [&] {
+    child("child", {}, [&] {
       gate.pass();
       ran = true;
       throw std::runtime_error("later");
@@ -576,7 +577,7 @@ TEST_F(Splitting, ABodyThatThrowsLeavesItsChildrenRunning) {
   EXPECT_THAT(error_of([&] { owner.get(); }).what(), HasSubstr("failed: first"));
   EXPECT_TRUE(ran);
   EXPECT_THAT(error_of([&] { graph.wait(); }).what(),
-              AllOf(HasSubstr("\"owner\""), HasSubstr("1 more failed")));
+              AllOf(HasSubstr("\"parent\""), HasSubstr("1 more failed")));
 }
 
 // --- everything at once --------------------------------------------------------------------------
@@ -588,8 +589,8 @@ void fibonacci_task(int n, long& result) {
   }
   auto const halves = std::make_shared<Block>("halves", 2);
   make_local(*halves);
-  part("n - 1", {writes((*halves)(0, 1))}, [=] { fibonacci_task(n - 1, (*halves)[0]); });
-  part("n - 2", {writes((*halves)(1, 1))}, [=] { fibonacci_task(n - 2, (*halves)[1]); });
+  child("n - 1", {writes((*halves)(0, 1))}, [=] { fibonacci_task(n - 1, (*halves)[0]); });
+  child("n - 2", {writes((*halves)(1, 1))}, [=] { fibonacci_task(n - 2, (*halves)[1]); });
   wait_for_children();
   result = (*halves)[0] + (*halves)[1];
 }
@@ -607,13 +608,13 @@ TEST_F(Splitting, UnderTheSerialOracleItIsTheSame) {
   Block x("x", 2);
   TaskGraph graph;
   std::string order;
-  task(graph, "owner", {updates(x)}, [&] {
+  task(graph, "parent", {updates(x)}, [&] {
     order += 'o';
-    part("a", {updates(x(0, 1))}, [&] { order += 'a'; });
+    child("a", {updates(x(0, 1))}, [&] { order += 'a'; });
     wait_for_children();
-    part("b", {excludes(x)}, [&] {
+    child("b", {excludes(x)}, [&] {
       order += 'b';
-      part("c", {excludes(x)}, [&] { order += 'c'; });
+      child("c", {excludes(x)}, [&] { order += 'c'; });
     });
     order += 'p';
   });
@@ -627,8 +628,8 @@ TEST_F(Splitting, MemoryIsGivenBack) {
   Block x("x");
   auto const round = [&] {
     for (int k = 0; k < 200; ++k)
-      task(graph, "owner", {updates(x)}, [&] {
-        for (int n = 0; n < 10; ++n) part("part", {updates(x)}, [&] { x[0] += 1; });
+      task(graph, "parent", {updates(x)}, [&] {
+        for (int n = 0; n < 10; ++n) child("child", {updates(x)}, [&] { x[0] += 1; });
       });
     graph.wait();
   };
@@ -640,7 +641,7 @@ TEST_F(Splitting, MemoryIsGivenBack) {
 }
 
 // The main thread sleeps in a task, and nothing in the queue of tasks bound to it is needed for
-// what it waits for, until a new part says so.
+// what it waits for, until a new child says so.
 TEST_F(Splitting, AChildThatComesToDependOnATaskOfTheMainThreadWakesItUp) {
   Properties bound;
   bound.main_thread = true;
@@ -650,21 +651,21 @@ TEST_F(Splitting, AChildThatComesToDependOnATaskOfTheMainThreadWakesItUp) {
     Gate other_waits;
     Future<void> const other = task(graph, "other", {}, [&] {
       EXPECT_TRUE(child_runs.pass());
-      part("bound part", {}, [] {}, bound);
+      child("bound child", {}, [] {}, bound);
       other_waits.open();
       wait_for_children();
     });
     task(
         graph, "on the main thread", {},
         [&] {
-          part("part", {}, [&] {
+          child("child", {}, [&] {
             child_runs.open();
             EXPECT_TRUE(other_waits.pass());
             std::this_thread::sleep_for(
                 std::chrono::milliseconds(2));  // until both sleep, most likely
             Properties after;
             after.after = handles(other);
-            part("part of the part", {}, [] {}, after);
+            child("child of the child", {}, [] {}, after);
           });
           wait_for_children();
         },

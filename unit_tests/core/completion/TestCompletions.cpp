@@ -193,7 +193,8 @@ TEST_F(Completions, MayBeSeveralOfOneTask) {
   }
 }
 
-// --- and what else a task may be ------------------------------------------------------------------
+// --- and what else a task may be
+// ------------------------------------------------------------------
 
 TEST_F(Completions, OfTasksWithChildren) {
   for (TaskGraphOptions const& options : every_kind()) {
@@ -202,23 +203,23 @@ TEST_F(Completions, OfTasksWithChildren) {
     Elsewhere elsewhere;
     TaskGraph graph(options);
     for (int repeat = 0; repeat < 100; ++repeat) {
-      std::atomic<int> parts{0};
+      std::atomic<int> children{0};
       auto const whole = late(graph, "whole", {updates(x)}, [&](Completion<> completion) {
         for (std::size_t k = 0; k < 4; ++k)
-          late_child("part", {updates(x(k, 1))}, [&, k](Completion<> of_part) {
+          late_child("child", {updates(x(k, 1))}, [&, k](Completion<> of_part) {
             elsewhere.give([&, k, c = std::move(of_part)]() mutable {
               ++x[k];
-              ++parts;
+              ++children;
               c.done();
             });
           });
         slots.put(std::move(completion));
       });
       bool is_over = false;
-      task(graph, "next", {reads(x)}, [&] { is_over = parts == 4; });
+      task(graph, "next", {reads(x)}, [&] { is_over = children == 4; });
       Completion<> completion = slots.take();
       if (repeat % 2 == 0)
-        while (parts != 4 && !options.serial.value_or(false)) std::this_thread::yield();
+        while (children != 4 && !options.serial.value_or(false)) std::this_thread::yield();
       EXPECT_FALSE(whole.is_done());
       completion.done();
       graph.wait();
@@ -236,7 +237,7 @@ TEST_F(Completions, OfChildrenThatTheBodyWaitsFor) {
     for (int repeat = 0; repeat < 50; ++repeat)
       task(graph, "whole", {updates(x)}, [&] {
         long const before = x[0];
-        late_child("part", {updates(x)}, [&](Completion<> of_part) {
+        late_child("child", {updates(x)}, [&](Completion<> of_part) {
           elsewhere.give([&, c = std::move(of_part)]() mutable {
             ++x[0];
             c.done();
@@ -255,12 +256,12 @@ TEST_F(Completions, AndAChildThatFails) {
     Slots slots;
     TaskGraph graph(options);
     auto const whole = late(graph, "whole", {}, [&](Completion<> completion) {
-      part("part", {}, [] { throw std::runtime_error("the part"); });
+      child("child", {}, [] { throw std::runtime_error("the child"); });
       slots.put(std::move(completion));
     });
     slots.take().done();
-    EXPECT_THAT(message_of([&] { whole.get(); }), HasSubstr("the part"));
-    EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("the part"));
+    EXPECT_THAT(message_of([&] { whole.get(); }), HasSubstr("the child"));
+    EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("the child"));
   }
 }
 
@@ -357,7 +358,7 @@ TEST_F(Completions, AreForShrinkingTasksAnError) {
     completion.done();
   });
   task(graph, "shrinks first", {writes(x)}, [] {
-    part("part", {}, [] {});
+    child("child", {}, [] {});
     Impl::GraphInternals::shrink_to_children(self());
     EXPECT_THAT(message_of([] { (void)Impl::CompletionInternals::open(self()); }),
                 HasSubstr("shrink_to_children() in a task with a Completion"));
@@ -395,7 +396,7 @@ TEST_F(Completions, LetThreadsTakeTurnsInASerialGraph) {
   }
 }
 
-/// An owner that holds exclusive areas when the last Completion is said goes on to hold them.
+/// A parent that holds exclusive areas when the last Completion is said goes on to hold them.
 TEST_F(Completions, LeaveExclusionAsItIsInASerialGraph) {
   Block x("x");
   Slots slots;
@@ -411,12 +412,12 @@ TEST_F(Completions, LeaveExclusionAsItIsInASerialGraph) {
         completion.done();
       },
       behind);
-  task(graph, "owner", {excludes(x)}, [&] {
-    part("says", {excludes(x)}, [&] {
+  task(graph, "parent", {excludes(x)}, [&] {
+    child("says", {excludes(x)}, [&] {
       order.emplace_back("says");
       slots.take().done();
     });
-    part("last", {excludes(x)}, [&] { order.emplace_back("last"); });
+    child("last", {excludes(x)}, [&] { order.emplace_back("last"); });
   });
   graph.wait();
   EXPECT_THAT(order, ElementsAre("says", "last", "behind"));
@@ -470,7 +471,8 @@ TEST_F(Completions, KeepNobodyBackOnWhomTheyWait) {
   }
 }
 
-// --- plans ----------------------------------------------------------------------------------------
+// --- plans
+// ----------------------------------------------------------------------------------------
 
 /// Each round after the one before, in the order of the accesses.
 TEST_F(Completions, OfPlans) {
@@ -543,7 +545,8 @@ TEST_F(Completions, OfIterationsThatAreAlike) {
   }
 }
 
-// --- more than one graph --------------------------------------------------------------------------
+// --- more than one graph
+// --------------------------------------------------------------------------
 
 TEST_F(Completions, AreSaidByTasksOfOtherGraphs) {
   for (int const workers : {1, 2}) {

@@ -40,7 +40,7 @@ struct Step {
   std::vector<std::size_t> updates;
   End end = End::returns;
   bool fails = false;
-  std::vector<Step> parts;  ///< on what it updates, in this order
+  std::vector<Step> children;  ///< on what it updates, in this order
   long id = 0;
 };
 
@@ -53,7 +53,7 @@ long changed(long value, long sum) {
 void apply(Step const& step, std::array<long, cells>& values) {
   long sum = step.id;
   for (std::size_t k : step.reads) sum += values[k];
-  for (Step const& each : step.parts) apply(each, values);
+  for (Step const& each : step.children) apply(each, values);
   for (std::size_t k : step.updates) values[k] = changed(values[k], sum);
 }
 
@@ -87,7 +87,7 @@ class Maker {
     made.fails = may_fail && below(40) == 0;
     if (depth > 0 && below(5) == 0)
       for (std::size_t k = below(4); k > 0; --k)
-        made.parts.push_back(step(made.updates, may_fail, depth - 1));
+        made.children.push_back(step(made.updates, may_fail, depth - 1));
     return made;
   }
 
@@ -122,10 +122,11 @@ class Runner {
     if (step.fails && step.end == End::returns) throw std::runtime_error("it fails");
     long sum = step.id;
     for (std::size_t k : step.reads) sum += m_values[k];
-    for (Step const& each : step.parts) part("part", touches(each), [this, &each] { body(each); });
-    // What this step does itself comes behind its parts, as its last part.
-    if (!step.parts.empty()) {
-      part("rest", touches(step), [this, &step, sum] { rest(step, sum); });
+    for (Step const& each : step.children)
+      child("child", touches(each), [this, &each] { body(each); });
+    // What this step does itself comes behind its children, as its last child.
+    if (!step.children.empty()) {
+      child("rest", touches(step), [this, &step, sum] { rest(step, sum); });
       return;
     }
     rest(step, sum);
@@ -262,13 +263,13 @@ TEST_F(RandomCompletions, FailAsThoseDoThatReturn) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Maker maker(seed);
     std::vector<Step> const program = maker.steps(50, true);
-    // By the same program in which every task ends with its body. What a part of a failed task has
+    // By the same program in which every task ends with its body. What a child of a failed task has
     // done before that nobody knows, so only those cells are compared that no such task touches.
     std::set<std::size_t> spoilt, read_in_vain;
     std::vector<bool> is_good;
     std::array<long, cells> expected{};
     auto const fails = [](auto const& self, Step const& step) -> bool {
-      return step.fails || std::any_of(step.parts.begin(), step.parts.end(),
+      return step.fails || std::any_of(step.children.begin(), step.children.end(),
                                        [&](Step const& each) { return self(self, each); });
     };
     for (Step const& step : program) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random programs in which everything meets that a serial graph has to end: Completions, exclusive
-// areas that are given up in every way, sections, replays, small caps, several submitting threads.
+// areas that are given up in every way, fork-joins, replays, small caps, several submitting
+// threads.
 #include "Seeds.hpp"
 #include "LateTest.hpp"
 #include "OrderTest.hpp"
@@ -31,7 +32,7 @@ using namespace Test;
 
 constexpr std::size_t shared_cells = 3;
 
-/// A section, as `fork_join` makes it.
+/// A fork-join, as `fork_join` makes it.
 template <class F>
 void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
   Impl::GraphInternals::require_may_join(graph);
@@ -152,11 +153,11 @@ class Program {
         if (how % 2 == 0) first.wait();
         break;
       }
-      case 1: {  // shrinks to a part that is over late
+      case 1: {  // shrinks to a child that is over late
         m_sums[k] += 1;
         std::vector<Touch> const touches{excludes(shared(k)), reads(own(thread))};
         (void)task(m_graph, "shrinks", touches, [this, k, how] {
-          part("late", {excludes(shared(k))}, [this, k, how] { count_late(k, how); });
+          child("late", {excludes(shared(k))}, [this, k, how] { count_late(k, how); });
           shrink_to_children();
         });
         break;
@@ -191,8 +192,8 @@ class Program {
         m_sums[k] += 3;
         section(m_graph, {excludes(shared(k))}, [this, k, how] {
           for (int n = 0; n < 3; ++n)
-            part("of a section", {excludes(shared(k))},
-                 [this, k, how] { how % 4 == 0 ? count_late(k, how / 4) : count(k); });
+            child("of a section", {excludes(shared(k))},
+                  [this, k, how] { how % 4 == 0 ? count_late(k, how / 4) : count(k); });
         });
         break;
       }

@@ -297,12 +297,12 @@ TEST_F(Demotion, OfWhatAnUnfinishedChildNeedsIsRefused) {
   Block x("x", 2);
   TaskGraph graph(with_workers(2));
   Gate gate;
-  task(graph, "owner", {updates(x)}, [&] {
-    part("part", {updates(x(0, 1))}, [&] { gate.pass(); });
+  task(graph, "parent", {updates(x)}, [&] {
+    child("child", {updates(x(0, 1))}, [&] { gate.pass(); });
     Error const error = error_of([&] { demote({reads(x)}); });
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"owner\""), HasSubstr("\"part\"")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"parent\""), HasSubstr("\"child\"")));
     demote({updates(x(0, 1))});
-    EXPECT_EQ(error_of([&] { part("too late", {reads(x(1, 1))}, [] {}); }).kind(),
+    EXPECT_EQ(error_of([&] { child("too late", {reads(x(1, 1))}, [] {}); }).kind(),
               Error::Kind::bad_access);
     gate.open();
     wait_for_children();
@@ -316,19 +316,19 @@ TEST_F(Demotion, OfChildrenIsBetweenThem) {
   TaskGraph graph(recorded(3));
   Gate read;
   std::atomic<bool> parent_over{false};
-  task(graph, "owner", {updates(x)}, [&] {
-    part("demoter", {updates(x)}, [&] {
+  task(graph, "parent", {updates(x)}, [&] {
+    child("demoter", {updates(x)}, [&] {
       demote({reads(x)});
       EXPECT_TRUE(read.pass());
     });
-    part("reader", {reads(x)}, [&] { read.open(); });
+    child("reader", {reads(x)}, [&] { read.open(); });
     wait_for_children();
     parent_over = true;
   });
   task(graph, "outside", {reads(x)}, [&] { EXPECT_TRUE(parent_over); });
   graph.wait();
   EXPECT_THAT(edges_of(graph.dependency_graph()),
-              ElementsAre("demoter>reader released", "owner>outside"));
+              ElementsAre("demoter>reader released", "parent>outside"));
 }
 
 // --- with failures -------------------------------------------------------------------------------

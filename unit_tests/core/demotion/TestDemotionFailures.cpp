@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a task gives up after something has failed that it, or a part of it, should have done.
+// What a task gives up after something has failed that it, or a child of it, should have done.
 #include "OrderTest.hpp"
 #include "Timing.hpp"
 
@@ -27,9 +27,9 @@ TEST_F(DemotionFailures, AParentThatShrinksKeepsWhatAFailedChildHasNotDone) {
     Gate end;
     if (is_serial) end.open();
     std::atomic<bool> ran{false};
-    task(graph, "owner", {updates(x), updates(y)}, [&] {
-      part("x", {updates(x)}, [] { throw std::runtime_error("no x"); });
-      part("y", {updates(y)}, [&] { EXPECT_TRUE(end.pass()); });
+    task(graph, "parent", {updates(x), updates(y)}, [&] {
+      child("x", {updates(x)}, [] { throw std::runtime_error("no x"); });
+      child("y", {updates(y)}, [&] { EXPECT_TRUE(end.pass()); });
       shrink_to_children();
     });
     Future<void> const reader = task(graph, "reader", {reads(x)}, [&] { ran = true; });
@@ -47,9 +47,9 @@ TEST_F(DemotionFailures, ACancelledParentKeepsWhatItsChildrenHaveNotDone) {
   Gate shrunk;
   Gate hold;
   std::atomic<bool> ran{false};
-  Future<void> const owner = task(graph, "owner", {updates(x), updates(y)}, [&] {
-    part("y", {updates(y)}, [&] { EXPECT_TRUE(hold.pass()); });
-    part("x", {updates(x), reads(y)}, [] {});
+  Future<void> const owner = task(graph, "parent", {updates(x), updates(y)}, [&] {
+    child("y", {updates(y)}, [&] { EXPECT_TRUE(hold.pass()); });
+    child("x", {updates(x), reads(y)}, [] {});
     shrink_to_children();
     shrunk.open();
   });

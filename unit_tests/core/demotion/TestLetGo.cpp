@@ -162,7 +162,7 @@ class Program {
     }
   }
 
-  /// A use of the task, or a part of it, as something that is less; nothing where there is none.
+  /// A use of the task, or a child of it, as something that is less; nothing where there is none.
   Use less(Uses const& uses) {
     Use use = uses[m_random() % uses.size()];
     if (use.mode == Mode::none) return use;
@@ -360,15 +360,15 @@ TEST_F(HeldStarted, NotWhoHasTakenThePlaceOfThePiecesThatAreLeft) {
   EXPECT_TRUE(has_run);
 }
 
-/// One part needs all that its owner has, and another one a piece of that.
+/// One child needs all that its parent has, and another one a piece of that.
 TEST_F(HeldStarted, NotWhatAChildNeedsWhenOneThatNeedsMoreIsOver) {
   Block x("x", 3);
   TaskGraph graph(with_workers(2));
   Gate shrunk, end;
   std::atomic<bool> is_over{false};
-  task(graph, "owner", {updates(x)}, [&] {
-    part("all", {updates(x)}, [&] { EXPECT_TRUE(shrunk.pass()); });
-    part("a piece", {updates(x(0, 2))}, [&] {
+  task(graph, "parent", {updates(x)}, [&] {
+    child("all", {updates(x)}, [&] { EXPECT_TRUE(shrunk.pass()); });
+    child("a piece", {updates(x(0, 2))}, [&] {
       EXPECT_TRUE(end.pass());
       is_over = true;
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tasks that others demote, before they start and while they run; owners that shrink to their
-// parts.
+// Tasks that others demote, before they start and while they run; parents that shrink to their
+// children.
 #include "OrderTest.hpp"
 #include "Timing.hpp"
 
@@ -349,11 +349,11 @@ TEST_F(OutsideDemotion, WhatAnUnfinishedChildNeedsStays) {
   Gate split;
   Gate end;
   Future<void> const t = task(graph, "t", {updates(x)}, [&] {
-    part("part", {updates(x(0, 1))}, [&] { EXPECT_TRUE(end.pass()); });
+    child("child", {updates(x(0, 1))}, [&] { EXPECT_TRUE(end.pass()); });
     split.open();
   });
   ASSERT_TRUE(split.pass());
-  EXPECT_THAT(message_of([&] { release_other(graph, t, {x}); }), HasSubstr("\"part\""));
+  EXPECT_THAT(message_of([&] { release_other(graph, t, {x}); }), HasSubstr("\"child\""));
   EXPECT_TRUE(demote_other(graph, t, {updates(x(0, 1))}));
   until_done(task(graph, "right", {updates(x(1, 1))}, [] {}));
   end.open();
@@ -379,7 +379,8 @@ TEST_F(OutsideDemotion, OfManyAccessesNamedTwice) {
   graph.wait();
 }
 
-// --- owners that shrink --------------------------------------------------------------------------
+// --- parents that shrink
+// --------------------------------------------------------------------------
 
 TEST_F(Shrinking, TasksBehindTheParentStartWithTheEndOfTheChildrenThatTheyNeed) {
   constexpr std::size_t count = 4;
@@ -388,9 +389,9 @@ TEST_F(Shrinking, TasksBehindTheParentStartWithTheEndOfTheChildrenThatTheyNeed) 
   std::vector<Gate> ends(count);
   std::atomic<bool> parent_over{false};
   Gate submitted;
-  Future<void> const owner = task(graph, "owner", {updates(x)}, [&] {
+  Future<void> const owner = task(graph, "parent", {updates(x)}, [&] {
     for (std::size_t k = 0; k + 1 < count; ++k)
-      part("part", {updates(x(k, 1))}, [&, k] { EXPECT_TRUE(ends[k].pass()); });
+      child("child", {updates(x(k, 1))}, [&, k] { EXPECT_TRUE(ends[k].pass()); });
     EXPECT_TRUE(submitted.pass());
     shrink_to_children();
   });
@@ -399,7 +400,7 @@ TEST_F(Shrinking, TasksBehindTheParentStartWithTheEndOfTheChildrenThatTheyNeed) 
     behind.push_back(task(graph, "behind", {updates(x(k, 1))}, [&] { EXPECT_FALSE(parent_over); }));
   Future<void> const all = task(graph, "all", {updates(x)}, [&] {});
   submitted.open();
-  until_done(behind[3]);  // no part needs it
+  until_done(behind[3]);  // no child needs it
   EXPECT_FALSE(behind[1].is_done());
   ends[1].open();
   until_done(behind[1]);
@@ -417,9 +418,9 @@ TEST_F(Shrinking, WhatSeveralChildrenNeedStaysUntilTheLastIsOver) {
   TaskGraph graph(with_workers(3));
   Gate first;
   Gate second;
-  task(graph, "owner", {updates(x)}, [&] {
-    part("first", {reads(x)}, [&] { EXPECT_TRUE(first.pass()); });
-    part("second", {reads(x(0, 1))}, [&] { EXPECT_TRUE(second.pass()); });
+  task(graph, "parent", {updates(x)}, [&] {
+    child("first", {reads(x)}, [&] { EXPECT_TRUE(first.pass()); });
+    child("second", {reads(x(0, 1))}, [&] { EXPECT_TRUE(second.pass()); });
     shrink_to_children();
   });
   until_done(task(graph, "reader", {reads(x)}, [] {}));
@@ -438,20 +439,20 @@ TEST_F(Shrinking, ChildrenOfChildrenAndChildrenSubmittedLater) {
   TaskGraph graph(with_workers(3));
   Gate later;
   Gate inner;
-  Gate parent_has_shrunk;  // while the part has all of it: a later part may have that, too
+  Gate parent_has_shrunk;  // while the child has all of it: a later child may have that, too
   Gate in_between;
   Gate submitted;
-  task(graph, "owner", {updates(x)}, [&] {
-    part("part", {updates(x)}, [&] {
+  task(graph, "parent", {updates(x)}, [&] {
+    child("child", {updates(x)}, [&] {
       EXPECT_TRUE(parent_has_shrunk.pass());
-      part("inner", {updates(x(0, 1))}, [&] { EXPECT_TRUE(inner.pass()); });
+      child("inner", {updates(x(0, 1))}, [&] { EXPECT_TRUE(inner.pass()); });
       shrink_to_children();
       in_between.open();
     });
     shrink_to_children();
     parent_has_shrunk.open();
     EXPECT_TRUE(in_between.pass());
-    part("later", {updates(x(1, 1))}, [&] { EXPECT_TRUE(later.pass()); });
+    child("later", {updates(x(1, 1))}, [&] { EXPECT_TRUE(later.pass()); });
     submitted.open();
   });
   ASSERT_TRUE(submitted.pass());
@@ -468,8 +469,8 @@ TEST_F(Shrinking, OfAnExclusiveParentAndWithoutChildren) {
   Block x("x", 2);
   TaskGraph graph(with_workers(3));
   Gate end;
-  task(graph, "owner", {excludes(x)}, [&] {
-    part("part", {excludes(x(0, 1))}, [&] { EXPECT_TRUE(end.pass()); });
+  task(graph, "parent", {excludes(x)}, [&] {
+    child("child", {excludes(x(0, 1))}, [&] { EXPECT_TRUE(end.pass()); });
     shrink_to_children();
   });
   until_done(task(graph, "right", {excludes(x(1, 1))}, [] {}));
@@ -499,7 +500,7 @@ TEST_F(Shrinking, OfARefinedTaskWhileItIsPending) {
   Future<void> const left =
       task(graph, "left", {updates(x(0, 1))}, [&] { EXPECT_TRUE(held.over); });
   EXPECT_TRUE(refine(t, [&](Impl::TaskHandle const& owner) {
-    part_of(owner, "part", {updates(x(0, 1)), reads(held.hold)}, [] {});
+    part_of(owner, "child", {updates(x(0, 1)), reads(held.hold)}, [] {});
     Impl::GraphInternals::shrink_to_children(owner);
   }));
   until_done(right);
@@ -511,9 +512,9 @@ TEST_F(Shrinking, OfARefinedTaskWhileItIsPending) {
 TEST_F(Shrinking, LeavesNothingForABodyThatGoesOnSubmitting) {
   Block x("x");
   TaskGraph graph(with_workers(2));
-  task(graph, "owner", {updates(x)}, [&] {
+  task(graph, "parent", {updates(x)}, [&] {
     shrink_to_children();
-    EXPECT_EQ(error_of([&] { part("late", {reads(x)}, [] {}); }).kind(), Error::Kind::bad_access);
+    EXPECT_EQ(error_of([&] { child("late", {reads(x)}, [] {}); }).kind(), Error::Kind::bad_access);
   });
   graph.wait();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random programs of tasks that give up what they have: by themselves, from outside, and to their
-// parts. A task begins only when all that it depends on are over, or have given that up, and the
+// children. A task begins only when all that it depends on are over, or have given that up, and the
 // values are those of the same steps one by one.
 #include "OrderTest.hpp"
 #include "Timing.hpp"
@@ -65,13 +65,13 @@ class Ledger {
  public:
   struct Entry {
     int task;   ///< in the order of submission
-    int part;   ///< of it, or -1: itself
+    int child;  ///< of it, or -1: itself
     Uses uses;  ///< that it has now
     bool is_over = false;
   };
-  Entry& add(int task, int part, Uses uses) {
+  Entry& add(int task, int child, Uses uses) {
     std::lock_guard const lock(m_mutex);
-    return m_entries.emplace_back(Entry{task, part, std::move(uses)});
+    return m_entries.emplace_back(Entry{task, child, std::move(uses)});
   }
   void begins(Entry const& entry) {
     std::lock_guard const lock(m_mutex);
@@ -90,7 +90,7 @@ class Ledger {
 
  private:
   static bool comes_before(Entry const& a, Entry const& b) {
-    return a.task != b.task ? a.task < b.task : a.part >= 0 && a.part < b.part;
+    return a.task != b.task ? a.task < b.task : a.child >= 0 && a.child < b.child;
   }
   static bool depend(Uses const& a, Uses const& b) {
     return std::any_of(a.begin(), a.end(), [&](Cells const& x) {
@@ -99,7 +99,7 @@ class Ledger {
   }
   static std::string text(Entry const& entry) {
     std::string all = " task " + std::to_string(entry.task);
-    if (entry.part >= 0) all += " part " + std::to_string(entry.part);
+    if (entry.child >= 0) all += " child " + std::to_string(entry.child);
     for (Cells const& use : entry.uses)
       all += ' ' + std::string(to_string(use.mode)) + '[' + std::to_string(use.first) + ',' +
              std::to_string(use.end()) + ')';
@@ -269,29 +269,29 @@ class DemotionProgram {
   }
 
   void shrinks(Ledger::Entry& entry, Uses const& uses, long number) {
-    struct Part {
+    struct Child {
       Uses uses;
       std::size_t nap;
     };
-    std::vector<Part> parts(1 + below(6));
+    std::vector<Child> children(1 + below(6));
     step(m_expected, uses, number);
-    for (std::size_t k = 0; k < parts.size(); ++k) {
+    for (std::size_t k = 0; k < children.size(); ++k) {
       for (std::size_t n = 1 + below(2); n > 0; --n) {
         Cells const& whole = uses[below(uses.size())];
-        add(parts[k].uses, below(4) == 0 ? whole : less(whole));
+        add(children[k].uses, below(4) == 0 ? whole : less(whole));
       }
-      parts[k].nap = below(100);
-      step(m_expected, parts[k].uses, number + 1 + static_cast<long>(k));
+      children[k].nap = below(100);
+      step(m_expected, children[k].uses, number + 1 + static_cast<long>(k));
     }
     task(m_graph, "shrinks", touches(uses),
-         [this, &entry, uses, number, parts, index = m_task, k = below(100)] {
+         [this, &entry, uses, number, children, index = m_task, k = below(100)] {
            m_ledger.begins(entry);
            step(m_values, uses, number);
            long next = number;
-           for (Part const& each : parts) {
+           for (Child const& each : children) {
              ++next;
              Ledger::Entry& its = m_ledger.add(index, static_cast<int>(next - number), each.uses);
-             part("part", touches(each.uses), [this, &its, each, next] {
+             child("child", touches(each.uses), [this, &its, each, next] {
                m_ledger.begins(its);
                nap(each.nap);
                step(m_values, each.uses, next);

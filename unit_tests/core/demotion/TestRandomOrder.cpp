@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random programs in which threads demote tasks at any time, owners shrink to their parts, and a
-// policy adds edges, against plain loops in the order of submission.
+// Random programs in which threads demote tasks at any time, parents shrink to their children, and
+// a policy adds edges, against plain loops in the order of submission.
 #include "OrderTest.hpp"
 #include "Timing.hpp"
 
@@ -56,7 +56,7 @@ bool exclude(std::vector<Use> const& a, std::vector<Use> const& b) {
 /// stage to the next at any time, or never.
 struct Made {
   std::vector<std::vector<Use>> stages;
-  bool splits = false;   ///< into a part for each use
+  bool splits = false;   ///< into a child for each use
   bool shrinks = false;  ///< to these
   bool slow = false;
   bool throws = false;
@@ -99,7 +99,7 @@ long apply_all(std::vector<Use> const& uses, Block& x, std::size_t task) {
 
 struct Ingredients {
   bool demotion = false;
-  bool parts = false;
+  bool children = false;
   bool edges = false;
   bool failures = false;
 };
@@ -134,7 +134,7 @@ std::vector<Made> make_program(std::mt19937& random, Ingredients const& with) {
       }
       made.stages.push_back(next);
     }
-    made.splits = with.parts && below(3) == 0;
+    made.splits = with.children && below(3) == 0;
     made.shrinks = made.splits && below(4) != 0;
     made.slow = below(6) == 0;
     made.throws = with.failures && below(20) == 0;
@@ -185,7 +185,7 @@ class Meddler : public ForwardingPolicy {
   std::vector<SubmittedTask> m_seen;
 };
 
-/// When a task, or a part, did what it did.
+/// When a task, or a child, did what it did.
 struct Span {
   std::size_t task;
   std::vector<Use> uses;
@@ -281,7 +281,7 @@ class Run {
     for (Meddler::Edge const& edge : meddler.added) {
       auto const [before, after] = std::pair(task_of(edge.before), task_of(edge.after));
       m_totals.backwards += edge.before > edge.after;
-      if (before == none || after == none) continue;  // a part
+      if (before == none || after == none) continue;  // a child
       for (Span const& first : m_spans[before])
         for (Span const& second : m_spans[after])
           if (first.to != 0 && second.to != 0) {
@@ -306,7 +306,7 @@ class Run {
         << "a circle";
     for (std::size_t b = 0; has_paths && b < m_program.size(); ++b)
       for (std::size_t a = 0; a < b; ++a)
-        // An owner that has shrunk has nothing in the end.
+        // A parent that has shrunk has nothing in the end.
         if (!m_program[a].shrinks && dependent(m_program[a].does(), m_program[b].does())) {
           EXPECT_TRUE(before[m_futures[b].id() - 1][m_futures[a].id() - 1])
               << "no path from " << a << " to " << b;
@@ -382,7 +382,7 @@ class Run {
       m_ran[k] = true;
       if (its.splits) {
         for (Span& span : m_spans[k])
-          part("part", touches(span.uses), [this, k, &span] { work(k, span); });
+          child("child", touches(span.uses), [this, k, &span] { work(k, span); });
         if (its.shrinks) shrink_to_children();
       } else {
         work(k, m_spans[k].front());
@@ -402,7 +402,7 @@ class Run {
     std::unique_lock lock(m_mutex);
     if (m_submitted == 0) return;
     k = m_submitted - 1 - random() % std::min<std::size_t>(m_submitted, 16);
-    // An owner that shrinks does it by itself, from what it has then.
+    // A parent that shrinks does it by itself, from what it has then.
     if (m_program[k].shrinks || m_stage[k] + 1 >= m_program[k].stages.size()) return;
     stage = m_stage[k]++;
     future = m_futures[k];
@@ -502,7 +502,7 @@ TEST_F(RandomOrder, WithEdgesOfAPolicyAndFailuresCancelsWhatDependsAndNothingEls
 }
 
 TEST_F(RandomOrder, WithParentsThatShrinkEqualsAPlainLoop) {
-  Totals const totals = run_programs({.parts = true}, 60, false,
+  Totals const totals = run_programs({.children = true}, 60, false,
                                      [](Totals const& so_far) { return so_far.early > 0; });
   EXPECT_GT(totals.early, 0);
 }
@@ -512,23 +512,23 @@ TEST_F(RandomOrder, WithDemotionsAndEdgesEqualsAPlainLoop) {
 }
 
 TEST_F(RandomOrder, WithChildrenAndEdgesEqualsAPlainLoop) {
-  run_programs({.parts = true, .edges = true}, 60);
+  run_programs({.children = true, .edges = true}, 60);
 }
 
 TEST_F(RandomOrder, WithDemotionsAndChildrenEqualsAPlainLoop) {
-  run_programs({.demotion = true, .parts = true}, 60);
+  run_programs({.demotion = true, .children = true}, 60);
 }
 
 TEST_F(RandomOrder, WithAllOfItEqualsAPlainLoop) {
-  run_programs({.demotion = true, .parts = true, .edges = true}, 80);
+  run_programs({.demotion = true, .children = true, .edges = true}, 80);
 }
 
 TEST_F(RandomOrder, WithChildrenAndEdgesHasEachPathInItsRecord) {
-  run_programs({.parts = true, .edges = true}, 40, true);
+  run_programs({.children = true, .edges = true}, 40, true);
 }
 
 TEST_F(RandomOrder, WithAllOfItHasARecordWithoutCircles) {
-  run_programs({.demotion = true, .parts = true, .edges = true}, 40, true);
+  run_programs({.demotion = true, .children = true, .edges = true}, 40, true);
 }
 
 }  // namespace

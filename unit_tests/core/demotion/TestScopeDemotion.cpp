@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class ScopeDemotion : public Timed {};
 
-// An edge that another task's part gets is not under the lock of the demoting task's region.
+// An edge that another task's child gets is not under the lock of the demoting task's region.
 TEST_F(ScopeDemotion, ADemotionKeepsTheChildrenOfOthersThatComeAfterTheTask) {
   constexpr std::size_t blocks = 24;
   constexpr int chain = 40;
@@ -51,7 +51,7 @@ TEST_F(ScopeDemotion, ADemotionKeepsTheChildrenOfOthersThatComeAfterTheTask) {
         chains.open();
         while (!demotes && !over) std::this_thread::yield();
         do {
-          part("after", {}, [&] { early += !over; }, {.after = handles(demoter)});
+          child("after", {}, [&] { early += !over; }, {.after = handles(demoter)});
         } while (!over);
       });
     graph.wait();
@@ -59,7 +59,7 @@ TEST_F(ScopeDemotion, ADemotionKeepsTheChildrenOfOthersThatComeAfterTheTask) {
   }
 }
 
-// Whoever comes after the body on what it has given up meets no part that its thread submits.
+// Whoever comes after the body on what it has given up meets no child that its thread submits.
 TEST_F(ScopeDemotion, AChildOfABodysOwnThreadIsRefusedOrKeepsItsAccess) {
   constexpr std::size_t cells = 16;
   constexpr int each = 40;
@@ -70,15 +70,15 @@ TEST_F(ScopeDemotion, AChildOfABodysOwnThreadIsRefusedOrKeepsItsAccess) {
     std::array<long, cells> accepted{};
     std::vector<Touch> touches;
     for (std::size_t n = 0; n < cells; ++n) touches.push_back(updates(x(n, 1)));
-    task(graph, "owner", touches, [&] {
+    task(graph, "parent", touches, [&] {
       Impl::TaskHandle const owner = self();
       Gate begun;
       std::thread submitter([&, owner] {
         for (int k = 0; k < each; ++k)
           for (std::size_t n = 0; n < cells; ++n) {
             bool const late = released[n];
-            std::string const text =
-                message_of([&] { part_of(owner, "part", {updates(x(n, 1))}, [&, n] { ++x[n]; }); });
+            std::string const text = message_of(
+                [&] { part_of(owner, "child", {updates(x(n, 1))}, [&, n] { ++x[n]; }); });
             accepted[n] += text == "no error";
             EXPECT_THAT(text, testing::AnyOf("no error", HasSubstr("a promotion")));
             EXPECT_FALSE(late && text == "no error");
@@ -90,7 +90,7 @@ TEST_F(ScopeDemotion, AChildOfABodysOwnThreadIsRefusedOrKeepsItsAccess) {
         for (;;) {
           std::string const text = message_of([&] { release(x(n, 1)); });
           if (text == "no error") break;
-          EXPECT_THAT(text, HasSubstr("\"part\""));
+          EXPECT_THAT(text, HasSubstr("\"child\""));
           wait_for_children();
         }
         released[n] = true;
@@ -112,7 +112,7 @@ TEST_F(ScopeDemotion, ABodyDemotesWhileItsOwnThreadsSubmitChildren) {
     Block x("x", threads), y("y");
     Gate seen, changed;
     std::atomic<int> looked{0};
-    task(graph, "owner", {updates(x), updates(y)}, [&] {
+    task(graph, "parent", {updates(x), updates(y)}, [&] {
       y[0] = 1;
       Impl::TaskHandle const owner = self();
       std::vector<std::thread> submitters;
@@ -129,7 +129,7 @@ TEST_F(ScopeDemotion, ABodyDemotesWhileItsOwnThreadsSubmitChildren) {
       wait_for_children();
       release(y);
       EXPECT_TRUE(changed.pass());
-      part("last", {updates(x)}, [&] { x[0] += y[0]; });
+      child("last", {updates(x)}, [&] { x[0] += y[0]; });
     });
     task(graph, "reader", {reads(y)}, [&] {
       EXPECT_EQ(y[0], 1);
@@ -157,25 +157,25 @@ TEST_F(ScopeDemotion, DemotionsWhileChildrenOfOthersAreSubmitted) {
       task(graph, "writer", {updates(x)}, [&, k] {
         ++running;
         for (std::size_t n = 0; n < 8; ++n)
-          part("part", {updates(x(n, 1))}, [&, n, k] { x[n] = x[n] * 7 % 1009 + k; });
+          child("child", {updates(x(n, 1))}, [&, n, k] { x[n] = x[n] * 7 % 1009 + k; });
         wait_for_children();
         demote({reads(x)});
         for (std::size_t n = 0; n < 8; ++n)
-          part("read again", {reads(x(n, 1))}, [&, n] { EXPECT_GE(x[n], 0); });
+          child("read again", {reads(x(n, 1))}, [&, n] { EXPECT_GE(x[n], 0); });
         wait_for_children();
         release(x);
-        part("without", {}, [&] { --running; });
+        child("without", {}, [&] { --running; });
       });
       task(graph, "reader", {reads(x)}, [&] {
         long seen[2] = {0, 0};
         for (int half : {0, 1})
-          part("half", {reads(x(static_cast<std::size_t>(4 * half), 4))}, [&seen, half, &x] {
+          child("half", {reads(x(static_cast<std::size_t>(4 * half), 4))}, [&seen, half, &x] {
             for (int n = 0; n < 4; ++n) seen[half] += x[static_cast<std::size_t>(4 * half + n)];
           });
         wait_for_children();
         EXPECT_EQ(seen[0], seen[1]) << "all elements go the same way";
         demote({reads(x(0, 4))});
-        part("rest", {reads(x(0, 1))}, [&x, of_half = seen[0]] { EXPECT_EQ(4 * x[0], of_half); });
+        child("rest", {reads(x(0, 1))}, [&x, of_half = seen[0]] { EXPECT_EQ(4 * x[0], of_half); });
       });
     }
     graph.wait();
@@ -197,19 +197,19 @@ TEST_F(ScopeDemotion, SearchesAmongExclusiveTasksThatComeAndGo) {
     for (int k = 0; k < count; ++k) {
       auto const n = static_cast<std::size_t>(k % 4);
       Future<void> const small =
-          task(graph, "small", {}, [&] { part("part", {}, [&] { ++ran; }); });
+          task(graph, "small", {}, [&] { child("child", {}, [&] { ++ran; }); });
       task(graph, "holder", {excludes(x(n, 1))}, [&, n, small] {
         EXPECT_EQ(alone[n]++, 0);
-        Future<void> const inner = part("inner", {excludes(x(n, 1))}, [&, n, small] {
+        Future<void> const inner = child("inner", {excludes(x(n, 1))}, [&, n, small] {
           small.get();
           x[n] += 1;
           ++ran;
         });
-        for (int p = 0; p < 4; ++p) part("free", {}, [&] { ++ran; });
+        for (int p = 0; p < 4; ++p) child("free", {}, [&] { ++ran; });
         inner.get();
         EXPECT_EQ(--alone[n], 0);
         release(x(n, 1));
-        for (int p = 0; p < 4; ++p) part("free", {}, [&] { ++ran; });
+        for (int p = 0; p < 4; ++p) child("free", {}, [&] { ++ran; });
       });
     }
     graph.wait();
@@ -238,9 +238,9 @@ TEST_F(ScopeDemotion, RefinementsWhileOthersSearchForCircles) {
         for (int n = 0; n < count / 4; ++n) {
           auto const one = static_cast<std::size_t>(4 * n + k);
           // Both kinds of error describe a task that somebody may be refining.
-          Future<void> const own = part("own", {}, [&] {
+          Future<void> const own = child("own", {}, [&] {
             try {
-              auto const inner = part("inner", {}, [] {}, {.after = handles(tasks[one])});
+              auto const inner = child("inner", {}, [] {}, {.after = handles(tasks[one])});
               inner.get();
             } catch (Error const&) {
               ++told;
@@ -285,7 +285,7 @@ TEST_F(ScopeDemotion, CirclesAreToldWhileTheTasksAreRefined) {
     task(graph, "first", {updates(x)}, [&] {
       EXPECT_TRUE(complete.pass());
       for (int k = 0; k < count; ++k)
-        part("asker", {}, [&, k] {
+        child("asker", {}, [&, k] {
           ++askers;
           try {
             tasks[static_cast<std::size_t>(k)].get();
@@ -301,7 +301,7 @@ TEST_F(ScopeDemotion, CirclesAreToldWhileTheTasksAreRefined) {
     complete.open();
     for (int k = count; k-- > 0;)
       refine(tasks[static_cast<std::size_t>(k)], [&](Impl::TaskHandle const& owner) {
-        part_of(owner, "part", {updates(x)}, [&] { ++ran; });
+        part_of(owner, "child", {updates(x)}, [&] { ++ran; });
       });
     graph.wait();
     EXPECT_EQ(told, count);
@@ -325,7 +325,7 @@ TEST_F(ScopeDemotion, TasksOfAnIterationAreRefinedByAnotherThread) {
         while (!there) std::this_thread::yield();
         for (std::size_t n = count; n-- > 0;)
           refined += refine(tasks[n], [&, n](Impl::TaskHandle const& owner) {
-            part_of(owner, "part", {updates(x(n, 1))}, [&, n] {
+            part_of(owner, "child", {updates(x(n, 1))}, [&, n] {
               ++x[n];
               ++ran;
             });

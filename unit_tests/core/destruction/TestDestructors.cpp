@@ -233,8 +233,8 @@ TEST_F(Destructors, OfKeptFunctorsDoNotWaitForALongTask) {
   graph.wait();
 }
 
-/// The part is run on the stack of "whole", which waits for it; if the thread destroyed the functor
-/// of "before" there, which waits for "whole", neither would ever end.
+/// The child is run on the stack of "whole", which waits for it; if the thread destroyed the
+/// functor of "before" there, which waits for "whole", neither would ever end.
 TEST_F(Destructors, OfKeptFunctorsMayWaitForATaskThatWaitsForItsChildren) {
   TaskGraph graph(with_workers(1));
   Block x("x"), y("y");
@@ -244,7 +244,7 @@ TEST_F(Destructors, OfKeptFunctorsMayWaitForATaskThatWaitsForItsChildren) {
        KeptBody{[&] { EXPECT_TRUE(submitted.pass()); },
                 std::make_shared<AtEnd>([&] { whole.wait(); })});
   whole = task(graph, "whole", {updates(y)}, KeptBody{[] {
-                 part("part", {}, [] {});
+                 child("child", {}, [] {});
                  wait_for_children();
                }});
   submitted.open();
@@ -279,10 +279,10 @@ TEST_F(Destructors, OfAChildAreToldThatTheyWaitForWhatComesAfterIt) {
     task(graph, "whole", {updates(x)}, [&] {
       Gate submitted;
       Future<void> behind;
-      part("part", {updates(x)},
-           KeptBody{[&] { EXPECT_TRUE(submitted.pass()); },
-                    std::make_shared<AtEnd>([&] { text = message_of([&] { behind.wait(); }); })});
-      behind = part("behind", {updates(x)}, [] {});
+      child("child", {updates(x)},
+            KeptBody{[&] { EXPECT_TRUE(submitted.pass()); },
+                     std::make_shared<AtEnd>([&] { text = message_of([&] { behind.wait(); }); })});
+      behind = child("behind", {updates(x)}, [] {});
       submitted.open();
       wait_for_children();
     });
@@ -303,7 +303,7 @@ struct StateWithEnd {
   [[nodiscard]] bool is_superset_of(StateWithEnd const&) const { return true; }
 };
 
-/// Where a part's tag is destroyed on the stack of the task that waits for it, that task cannot go
+/// Where a child's tag is destroyed on the stack of the task that waits for it, that task cannot go
 /// on before the destructor is over. Elsewhere, or when a table held it longer, the wait just ends.
 TEST_F(Destructors, OfAChildsTagAreToldThatTheyWaitForEver) {
   for (int workers : {1, 2}) {
@@ -315,10 +315,10 @@ TEST_F(Destructors, OfAChildsTagAreToldThatTheyWaitForEver) {
     std::string text;
     whole = task(graph, "whole", {}, [&] {
       EXPECT_TRUE(submitted.pass());
-      part(
-          "part", {}, [] {}, tagged(TagWithEnd{1, std::make_shared<AtEnd>([&] {
-                                                 text = message_of([&] { whole.wait(); });
-                                               })}));
+      child(
+          "child", {}, [] {}, tagged(TagWithEnd{1, std::make_shared<AtEnd>([&] {
+                                                  text = message_of([&] { whole.wait(); });
+                                                })}));
       wait_for_children();
     });
     submitted.open();
@@ -364,11 +364,11 @@ TEST_F(Destructors, OfTagsAreOverWhenWaitReturns) {
                                  })});
       };
       task(graph, "whole", {}, [&] {
-        part("part", {}, [] {}, tag());
+        child("child", {}, [] {}, tag());
         wait_for_children();
       });
       graph.wait();
-      EXPECT_EQ(ended, 1) << workers << " workers, a part's";
+      EXPECT_EQ(ended, 1) << workers << " workers, a child's";
     }
   }
 }
@@ -391,8 +391,8 @@ TEST_F(Destructors, OfTagsInTheChildrenOfAPlansRunsAreOverWhenWaitReturns) {
     Plan const plan = graph.record([&] {
       for (std::size_t k = 0; k < tasks; ++k)
         task(graph, "whole", {updates(x(k, 1))}, [&, k] {
-          part("part", {updates(x(k, 1))}, [] {}, tagged(TagWithEnd{1, at_end(k)}));
-          part("part", {touches(x(k, 1), StateWithEnd{at_end(k)})}, [] {});
+          child("child", {updates(x(k, 1))}, [] {}, tagged(TagWithEnd{1, at_end(k)}));
+          child("child", {touches(x(k, 1), StateWithEnd{at_end(k)})}, [] {});
           wait_for_children();
         });
     });
@@ -455,8 +455,8 @@ TEST_F(Destructors, OfTagsMayOutliveAGraphWithinATask) {
              for (int k = 0; k < 3; ++k)
                task(inner, "inner", {},
                     [&] {
-                      part(
-                          "part", {}, [] {},
+                      child(
+                          "child", {}, [] {},
                           tagged(TagWithEnd{1, std::make_shared<AtEnd>([&] { ++ended; })}));
                       wait_for_children();
                     },

@@ -70,25 +70,25 @@ TEST_F(Cap, TasksSubmittedInsideATaskMayExceedIt) {
 
 TEST_F(Cap, ChildrenMayExceedItWhileAnotherThreadSubmits) {
   constexpr std::size_t cells = 4;
-  constexpr int parts = sanitized ? 100 : 400;
+  constexpr int children = sanitized ? 100 : 400;
   auto const step = [](long& value, int k) { value = (5 * value + k) % 1009; };
   for (int workers : {1, 2, 4}) {
     TaskGraph graph(capped(workers, 8));
     Block x("x", cells), y("y", cells);
     std::uint64_t most = 0;
     std::thread other([&] {
-      for (int k = 0; k < 3 * parts; ++k) {
+      for (int k = 0; k < 3 * children; ++k) {
         std::size_t const cell = static_cast<std::size_t>(k) % cells;
         task(graph, "beside", {updates(y(cell, 1))}, [&, cell, k] { step(y[cell], k); });
       }
     });
     for (int round = 0; round < 3; ++round)
       task(graph, "whole", {updates(x)}, [&] {
-        Gate submitted;  // until then no part is done, whatever threads there are
-        part("first", {updates(x)}, [&] { EXPECT_TRUE(submitted.pass()); });
-        for (int k = 0; k < parts; ++k) {
+        Gate submitted;  // until then no child is done, whatever threads there are
+        child("first", {updates(x)}, [&] { EXPECT_TRUE(submitted.pass()); });
+        for (int k = 0; k < children; ++k) {
           std::size_t const cell = static_cast<std::size_t>(k) % cells;
-          part("part", {updates(x(cell, 1))}, [&, cell, k] { step(x[cell], k); });
+          child("child", {updates(x(cell, 1))}, [&, cell, k] { step(x[cell], k); });
         }
         most = graph.in_flight();
         submitted.open();
@@ -96,10 +96,10 @@ TEST_F(Cap, ChildrenMayExceedItWhileAnotherThreadSubmits) {
       });
     other.join();
     graph.wait();
-    EXPECT_GE(most, static_cast<std::uint64_t>(parts)) << workers << " workers";
+    EXPECT_GE(most, static_cast<std::uint64_t>(children)) << workers << " workers";
     std::array<long, cells> expected_x{}, expected_y{};
-    for (int k = 0; k < 3 * parts; ++k) {
-      step(expected_x[static_cast<std::size_t>(k) % cells], k % parts);
+    for (int k = 0; k < 3 * children; ++k) {
+      step(expected_x[static_cast<std::size_t>(k) % cells], k % children);
       step(expected_y[static_cast<std::size_t>(k) % cells], k);
     }
     for (std::size_t n = 0; n < cells; ++n) {

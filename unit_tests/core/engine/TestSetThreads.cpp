@@ -200,7 +200,7 @@ TEST_F(SetThreads, IsRefusedWhereItCannotBe) {
     EXPECT_THAT(text_of([&] { graph.set_threads(1, 1); }), HasSubstr("recording a plan"));
   });
   graph.iterate("loop", 1, [&] {
-    EXPECT_THAT(text_of([&] { graph.set_threads(1, 1); }), HasSubstr("a pass of a loop"));
+    EXPECT_THAT(text_of([&] { graph.set_threads(1, 1); }), HasSubstr("an iteration of a loop"));
   });
   EXPECT_EQ(threads_of(graph), std::pair(2, 2));
   graph.set_threads(1, 1);
@@ -413,7 +413,8 @@ TEST_F(SetThreads, BoundOnesGetThePlacesOfTheirNumber) {
 }
 #endif
 
-/// Times here are as they are: only that each pass has one decision, and that it is carried out.
+/// Times here are as they are: only that each iteration has one decision, and that it is carried
+/// out.
 TEST_F(SetThreads, ByFeedbackIterationByIteration) {
   auto const meter = make_task_meter();
   TaskGraphOptions options = machine(2, 1);

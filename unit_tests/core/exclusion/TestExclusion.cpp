@@ -143,9 +143,9 @@ TEST_F(ExclusionAlone, AreasThatInterleaveDoNot) {
 
 TEST_F(ExclusionAlone, OverlappingAreasOfOneTaskAreNotInItsOwnWay) {
   AreaEntry& whole = stage.area(0, 8);
-  AreaEntry& part = stage.area(4, 4);
-  Task& first = stage.task({&whole, &part, &part});
-  Task& second = stage.task({&part, &whole});
+  AreaEntry& child = stage.area(4, 4);
+  Task& first = stage.task({&whole, &child, &child});
+  Task& second = stage.task({&child, &whole});
   EXPECT_TRUE(acquire(first));
   EXPECT_FALSE(acquire(second));
   EXPECT_THAT(release(first), ElementsAre(&second));
@@ -201,7 +201,7 @@ TEST_F(ExclusionAlone, OthersPassWhileAHolderInTheWaySleeps) {
   EXPECT_FALSE(acquire(front));
   EXPECT_FALSE(acquire(awaited));
   EXPECT_THAT(sleep(sleeper), ElementsAre(&awaited));
-  EXPECT_THAT(sleep(sleeper), IsEmpty()) << "a part of it as well";
+  EXPECT_THAT(sleep(sleeper), IsEmpty()) << "a child of it as well";
   exclusion.wake(sleeper);
   EXPECT_TRUE(acquire(later)) << "still asleep";
   exclusion.wake(sleeper);
@@ -621,9 +621,9 @@ TEST_F(ExclusiveTasks, ChildrenThatOverlapAreEachAlone) {
   TaskGraph graph(with_workers(3));
   for (int repeat = 0; repeat < 10; ++repeat)
     for (std::size_t half : {0, 4})
-      task(graph, "owner", {excludes(x(half, 4))}, [&x, half] {
+      task(graph, "parent", {excludes(x(half, 4))}, [&x, half] {
         for (std::size_t k = 0; k < 12; ++k)
-          part("part", {excludes(x(half + k % 3, 2))}, [&x, half, k] {
+          child("child", {excludes(x(half + k % 3, 2))}, [&x, half, k] {
             ++x[half + k % 3];
             ++x[half + k % 3 + 1];
           });
@@ -662,13 +662,13 @@ TEST_F(ExclusiveTasks, ATaskMayBecomeExclusiveWhileAChildOfItWaitsForOneBehindTh
   Gate waiting, demoted, open;
   task(graph, "gate", {writes(go)}, [&] { EXPECT_TRUE(open.pass()); });
   Future<void> const awaited = task(graph, "awaited", {reads(go), excludes(x(1, 1))}, [] {});
-  task(graph, "owner", {updates(x(0, 1))}, [&] {
-    part("part", {}, [&] {
+  task(graph, "parent", {updates(x(0, 1))}, [&] {
+    child("child", {}, [&] {
       waiting.open();
       awaited.wait();
     });
     EXPECT_TRUE(waiting.pass());
-    std::this_thread::sleep_for(20ms);  // so that the part is asleep
+    std::this_thread::sleep_for(20ms);  // so that the child is asleep
     demote({excludes(x(0, 1))});
     demoted.open();
   });

@@ -5,10 +5,10 @@
 #include "Timing.hpp"
 #include "FusionTest.hpp"
 
-/// What tests of sections share.
+/// What tests of fork-joins share.
 namespace trellis::Test {
 
-/// Says how sections run, and notes what it hears.
+/// Says how fork-joins run, and notes what it hears.
 class Noting final : public Orchestration {
  public:
   explicit Noting(ForkJoinPolicy policy, ForkJoinPolicy nested = ForkJoinPolicy::serial)
@@ -16,8 +16,8 @@ class Noting final : public Orchestration {
   [[nodiscard]] std::string name() const override { return "noting"; }
   void fork_join_starts(int depth) override { note("starts " + std::to_string(depth)); }
   void fork_join_ends(int depth) override { note("ends " + std::to_string(depth)); }
-  [[nodiscard]] ForkJoinPolicy section(int depth, std::size_t parts, TaskKind) override {
-    note("section " + std::to_string(depth) + " of " + std::to_string(parts));
+  [[nodiscard]] ForkJoinPolicy section(int depth, std::size_t children, TaskKind) override {
+    note("section " + std::to_string(depth) + " of " + std::to_string(children));
     return depth == 0 ? m_policy : m_nested;
   }
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override {

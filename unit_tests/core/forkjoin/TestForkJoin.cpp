@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// fork_join: whoever runs the parts, the caller goes on when they are complete.
+// fork_join: whoever runs the children, the caller goes on when they are complete.
 #include "ForkJoinTest.hpp"
 
 #include <thread>
@@ -19,7 +19,7 @@ class ForkJoin : public testing::TestWithParam<std::tuple<ForkJoinPolicy, int>> 
 std::string name_of(ForkJoinPolicy policy, int workers) {
   std::string const name = policy == ForkJoinPolicy::serial     ? "serial"
                            : policy == ForkJoinPolicy::parallel ? "parallel"
-                                                               : "keep_held";
+                                                                : "keep_held";
   return name + "_" + std::to_string(workers);
 }
 INSTANTIATE_TEST_SUITE_P(
@@ -34,7 +34,7 @@ TEST_P(ForkJoin, ReturnsWhenAllChildrenAreComplete) {
   for (int round = 0; round < 50; ++round) {
     std::vector<int> done(20, 0);
     fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-      for (int& each : done) host_task("part", ResourcePolicy(section), [&each] { each = 1; });
+      for (int& each : done) host_task("child", ResourcePolicy(section), [&each] { each = 1; });
     });
     EXPECT_THAT(done, testing::Each(1));
   }
@@ -43,9 +43,9 @@ TEST_P(ForkJoin, ReturnsWhenAllChildrenAreComplete) {
 TEST_P(ForkJoin, TellsTheAdviceInOrder) {
   TaskGraph graph(with(advice, workers));
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-    for (int k = 0; k < 3; ++k) host_task("part", ResourcePolicy(section), [] {});
+    for (int k = 0; k < 3; ++k) host_task("child", ResourcePolicy(section), [] {});
     section.wait();
-    for (int k = 0; k < 2; ++k) host_task("part", ResourcePolicy(section), [] {});
+    for (int k = 0; k < 2; ++k) host_task("child", ResourcePolicy(section), [] {});
   });
   fork_join(ResourcePolicy(graph), [](TaskScope&) {});
   std::vector<std::string> expected = {"starts 0", "section 0 of 3", "section 0 of 2"};
@@ -59,7 +59,7 @@ TEST_P(ForkJoin, ChildrenSeeTheOrderOfTheirAccesses) {
   Kokkos::View<int, Kokkos::HostSpace> x("x");
   fork_join("section", ResourcePolicy(graph, read_write(x)), [&](TaskScope& section) {
     for (int k = 0; k < 30; ++k)
-      host_task("part", ResourcePolicy(section, read_write(x)),
+      host_task("child", ResourcePolicy(section, read_write(x)),
                 [x, k] { x() = 3 * x() % 1000 + k; });
   });
   int expected = 0;
@@ -73,14 +73,14 @@ TEST_P(ForkJoin, AFailedChildIsThrown) {
   try {
     fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
       for (int k = 0; k < 5; ++k)
-        host_task("part " + std::to_string(k), ResourcePolicy(section), [&, k] {
+        host_task("child " + std::to_string(k), ResourcePolicy(section), [&, k] {
           if (k == 2) throw std::runtime_error("on purpose");
           ++others;
         });
     });
     FAIL() << "nothing has failed";
   } catch (Error const& error) {
-    EXPECT_THAT(error.what(), HasSubstr("part 2"));
+    EXPECT_THAT(error.what(), HasSubstr("child 2"));
     EXPECT_THAT(error.what(), HasSubstr("on purpose"));
   }
   EXPECT_EQ(others, 4);
@@ -91,15 +91,15 @@ TEST_P(ForkJoin, AFailedChildIsThrown) {
 
 TEST_P(ForkJoin, WhatTheBodyThrowsIsThrownWhenItsChildrenAreOver) {
   TaskGraph graph(with(advice, workers));
-  std::atomic<int> parts{0};
+  std::atomic<int> children{0};
   EXPECT_THROW(fork_join("section", ResourcePolicy(graph),
                          [&](TaskScope& section) {
                            for (int k = 0; k < 5; ++k)
-                             host_task("part", ResourcePolicy(section), [&] { ++parts; });
+                             host_task("child", ResourcePolicy(section), [&] { ++children; });
                            throw std::runtime_error("on purpose");
                          }),
                Error);
-  EXPECT_EQ(parts, 5);
+  EXPECT_EQ(children, 5);
   EXPECT_THAT(advice->heard().front(), "starts 0");
   EXPECT_EQ(advice->heard().back(), "ends 0");
 }
@@ -107,8 +107,8 @@ TEST_P(ForkJoin, WhatTheBodyThrowsIsThrownWhenItsChildrenAreOver) {
 TEST_P(ForkJoin, ABodyMayWaitForOneOfItsChildren) {
   TaskGraph graph(with(advice, workers));
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-    auto const part = host_task("part", ResourcePolicy(section), [] { return 3; });
-    EXPECT_EQ(part.get(), 3);
+    auto const child = host_task("child", ResourcePolicy(section), [] { return 3; });
+    EXPECT_EQ(child.get(), 3);
     auto const another = host_task("another", ResourcePolicy(section), [] { return 4; });
     auto const behind = host_task("behind", ResourcePolicy(graph, after(another)), [] {});
     behind.wait();
@@ -122,14 +122,14 @@ TEST_P(ForkJoin, ChildrenMayComeAfterTasksOutside) {
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> order{0};
     int producer_at = -1, part_at = -1;
-    // Nobody has started it when the section waits for it.
+    // Nobody has started it when the fork-join waits for it.
     Token const token("token");
     auto const producer = host_task("producer", ResourcePolicy(graph, write(token)), [&] {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
       producer_at = order++;
     });
     fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-      host_task("part", ResourcePolicy(section, after(producer)), [&] { part_at = order++; });
+      host_task("child", ResourcePolicy(section, after(producer)), [&] { part_at = order++; });
       host_task("other", ResourcePolicy(section), [] {});
     });
     EXPECT_EQ(producer_at, 0);
@@ -142,7 +142,7 @@ TEST_P(ForkJoin, NestedInChildrenAndTasks) {
   std::atomic<int> leaves{0};
   fork_join("outer", ResourcePolicy(graph), [&](TaskScope& section) {
     for (int k = 0; k < 3; ++k)
-      host_task("part", ResourcePolicy(section), [&](TaskScope& self) {
+      host_task("child", ResourcePolicy(section), [&](TaskScope& self) {
         fork_join("inner", ResourcePolicy(self), [&](TaskScope& inner) {
           for (int j = 0; j < 4; ++j) host_task("leaf", ResourcePolicy(inner), [&] { ++leaves; });
         });
@@ -168,7 +168,7 @@ TEST_P(ForkJoin, WhatIsSubmittedToTheGraphOutlivesIt) {
   std::atomic<bool> open{false};
   Future<void> enclave;
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-    host_task("part", ResourcePolicy(section), [&] {
+    host_task("child", ResourcePolicy(section), [&] {
       if (workers > 1)
         enclave = host_task("enclave", ResourcePolicy(graph), [&] {
           while (!open) std::this_thread::yield();
@@ -188,7 +188,7 @@ TEST_P(ForkJoin, InPlans) {
   Plan const plan = graph.record("plan", [&] {
     fork_join("section", ResourcePolicy(graph, read_write(x)), [x](TaskScope& section) {
       for (int k = 0; k < 4; ++k)
-        host_task("part", ResourcePolicy(section, read_write(x)), [x, k] { x() = 2 * x() + k; });
+        host_task("child", ResourcePolicy(section, read_write(x)), [x, k] { x() = 2 * x() + k; });
     });
     host_task("behind", ResourcePolicy(graph, read_write(x)), [x] { x() %= 1009; });
   });
@@ -217,7 +217,7 @@ TEST_P(ForkJoin, InIterationsOfALoop) {
   graph.iterate("passes", 10, [&] {
     host_task("before", ResourcePolicy(graph, read_write(x)), [x] { ++x(); });
     fork_join("section", ResourcePolicy(graph, read_write(x)), [x](TaskScope& section) {
-      host_task("part", ResourcePolicy(section, read_write(x)), [x] { x() *= 2; });
+      host_task("child", ResourcePolicy(section, read_write(x)), [x] { x() *= 2; });
     });
   });
   graph.wait();
@@ -226,12 +226,12 @@ TEST_P(ForkJoin, InIterationsOfALoop) {
 
 TEST_P(ForkJoin, MayRunAgain) {
   TaskGraph graph(with(advice, workers));
-  std::atomic<int> parts{0};
+  std::atomic<int> children{0};
   fork_join("section", ResourcePolicy(graph), [&, round = 0](TaskScope& section) mutable {
-    for (int k = 0; k < 3; ++k) host_task("part", ResourcePolicy(section), [&] { ++parts; });
+    for (int k = 0; k < 3; ++k) host_task("child", ResourcePolicy(section), [&] { ++children; });
     if (++round < 4) section.respawn();
   });
-  EXPECT_EQ(parts, 12);
+  EXPECT_EQ(children, 12);
 }
 
 TEST_P(ForkJoin, TakesItsViewsAsArguments) {
@@ -241,7 +241,7 @@ TEST_P(ForkJoin, TakesItsViewsAsArguments) {
             [](TaskScope& section, Kokkos::View<int*, Kokkos::HostSpace> const& mine) {
               for (int k = 0; k < 4; ++k) {
                 auto const tile = Kokkos::subview(mine, std::pair(k, k + 1));
-                host_task("part", ResourcePolicy(section, write(tile)), [tile] { tile(0) = 5; });
+                host_task("child", ResourcePolicy(section, write(tile)), [tile] { tile(0) = 5; });
               }
             });
   for (int k = 0; k < 4; ++k) EXPECT_EQ(x(k), 5);
@@ -277,18 +277,18 @@ TEST_P(ForkJoin, WithChildrenOfOtherKinds) {
 TEST_P(ForkJoin, AChildMayWaitForALaterOne) {
   for (int round = 0; round < 20; ++round) {
     TaskGraph graph(with(advice, workers));
-    std::vector<Future<int>> parts(6);
+    std::vector<Future<int>> children(6);
     fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
       for (std::size_t k = 0; k < 6; ++k)
-        parts[k] = host_task("part", ResourcePolicy(section), [&parts, k](TaskScope& self) {
+        children[k] = host_task("child", ResourcePolicy(section), [&children, k](TaskScope& self) {
           if (k == 5) return 1;
-          // By a part of its own, which any thread may run.
-          return 1 + host_task("waits", ResourcePolicy(self), [&parts, k] {
-                       return parts[k + 1].get();
+          // By a child of its own, which any thread may run.
+          return 1 + host_task("waits", ResourcePolicy(self), [&children, k] {
+                       return children[k + 1].get();
                      }).get();
         });
     });
-    EXPECT_EQ(parts[0].get(), 6);
+    EXPECT_EQ(children[0].get(), 6);
   }
 }
 
@@ -296,9 +296,10 @@ TEST_P(ForkJoin, ABodyMayWaitForAnotherGraphThatWaitsForItsChildren) {
   TaskGraph graph(with(advice, workers));
   TaskGraph other(with(make_native(), workers));
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-    auto const part = host_task("part", ResourcePolicy(section), [] { return 5; });
+    auto const child = host_task("child", ResourcePolicy(section), [] { return 5; });
     EXPECT_EQ(
-        host_task("elsewhere", ResourcePolicy(other), [part] { return part.get() + 1; }).get(), 6);
+        host_task("elsewhere", ResourcePolicy(other), [child] { return child.get() + 1; }).get(),
+        6);
     auto const another = host_task("another", ResourcePolicy(section), [] {});
     fork_join("elsewhere", ResourcePolicy(other), [&](TaskScope& inner) {
       host_task("waits", ResourcePolicy(inner), [another] { another.wait(); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ForkJoins: who runs their parts, when, and what the advice hears.
+// ForkJoins: who runs their children, when, and what the advice hears.
 #include "ShakeOrchestration.hpp"
 #include "ForkJoinTest.hpp"
 
@@ -16,9 +16,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// --- whom a body or a part waits for -------------------------------------------------------------
+// --- whom a body or a child waits for
+// -------------------------------------------------------------
 
-/// A part that has been started is not held up by the body that collects further ones.
+/// A child that has been started is not held up by the body that collects further ones.
 TEST(ForkJoins, ChildrenThatRunMayWaitForEachOther) {
   TaskGraph graph(with(std::make_shared<Noting>(ForkJoinPolicy::parallel), 3));
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
@@ -76,7 +77,7 @@ TEST(ForkJoins, ThatCannotBeWaitedForDoNotRunLater) {
   EXPECT_EQ(bodies, 0);
 }
 
-/// Whoever submits a section is slow: others see it first.
+/// Whoever submits a fork-join is slow: others see it first.
 class SlowToReturn final : public ForwardingPolicy {
  public:
   explicit SlowToReturn(std::atomic<bool>& pushed)
@@ -92,7 +93,7 @@ class SlowToReturn final : public ForwardingPolicy {
   std::atomic<bool>& m_pushed;
 };
 
-/// The caller of a section and its body wait for each other. It is the body that is told, as it
+/// The caller of a fork-join and its body wait for each other. It is the body that is told, as it
 /// does not begin before its caller waits: an error that `fork_join` throws would leave a body
 /// behind that refers to what its caller had.
 TEST(ForkJoins, WhoseBodiesWaitForTheirCallersAreToldThere) {
@@ -134,8 +135,8 @@ TEST(ForkJoins, WhoseBodiesWaitForTheirCallersAreToldThere) {
   }
 }
 
-/// A section that has to wait for a task does not queue behind all that has been ready before, nor
-/// behind the rest of the chain that the task belongs to.
+/// A fork-join that has to wait for a task does not queue behind all that has been ready before,
+/// nor behind the rest of the chain that the task belongs to.
 TEST(ForkJoins, ThatHaveHadToWaitGoBeforeOtherTasks) {
   Watchdog const watchdog(std::chrono::seconds(60), "a section behind a producer");
   for (int const how : {0, 1, 2, 3})
@@ -156,7 +157,7 @@ TEST(ForkJoins, ThatHaveHadToWaitGoBeforeOtherTasks) {
                   [&](TaskScope&) { ran_before = ran.load(); });
       };
       std::thread thread;
-      host_task("producer", ResourcePolicy(graph, write(data), read_write(links.part(0))), [&] {
+      host_task("producer", ResourcePolicy(graph, write(data), read_write(links.child(0))), [&] {
         while (!is_open) std::this_thread::yield();
       });
       if (inside) {  // a task of another graph
@@ -172,7 +173,7 @@ TEST(ForkJoins, ThatHaveHadToWaitGoBeforeOtherTasks) {
       while (graph.submitted() < 2) std::this_thread::yield();
       for (int k = 0; k < fillers; ++k) {
         auto const link = static_cast<std::size_t>(is_chain ? 0 : k + 1);
-        host_task("filler", ResourcePolicy(graph, read_write(links.part(link))), [&] { ++ran; });
+        host_task("filler", ResourcePolicy(graph, read_write(links.child(link))), [&] { ++ran; });
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the caller sleeps by now
       is_open = true;
@@ -196,23 +197,23 @@ TEST(ForkJoins, UnderAPolicyThatFindsNoAwaitedTask) {
       TaskGraphOptions options = with(std::make_shared<Noting>(how, how), workers);
       options.policy = std::make_shared<FindsNothing>();
       TaskGraph graph(options);
-      std::atomic<int> parts{0};
+      std::atomic<int> children{0};
       for (int round = 0; round < 10; ++round)
         fork_join("outer", ResourcePolicy(graph), [&](TaskScope& outer) {
           for (int k = 0; k < 3; ++k)
-            host_task("part", ResourcePolicy(outer), [&](TaskScope& self) {
+            host_task("child", ResourcePolicy(outer), [&](TaskScope& self) {
               fork_join("inner", ResourcePolicy(self), [&](TaskScope& inner) {
                 for (int m = 0; m < 3; ++m)
-                  host_task("leaf", ResourcePolicy(inner), [&] { ++parts; });
+                  host_task("leaf", ResourcePolicy(inner), [&] { ++children; });
               });
-              host_task("rest", ResourcePolicy(self), [&] { ++parts; }).get();
+              host_task("rest", ResourcePolicy(self), [&] { ++children; }).get();
             });
         });
-      EXPECT_EQ(parts, 10 * 3 * 4);
+      EXPECT_EQ(children, 10 * 3 * 4);
     }
 }
 
-/// But other tasks have their turn, too, where sections never end.
+/// But other tasks have their turn, too, where fork-joins never end.
 TEST(ForkJoins, ThatAreForkedAgainAndAgainLetOthersRun) {
   Watchdog const watchdog(std::chrono::seconds(60), "a task beside sections without end");
   for (auto const& policy : {make_fifo_policy(), make_work_stealing_policy()}) {
@@ -243,7 +244,7 @@ TEST(ForkJoins, CountThoseOfOtherGraphs) {
   TaskGraph outer(with(make_native(), 2));
   TaskGraph inner(with(inner_advice, 2));
   fork_join("outer", ResourcePolicy(outer), [&](TaskScope& section) {
-    host_task("part", ResourcePolicy(section),
+    host_task("child", ResourcePolicy(section),
               [&] { fork_join("inner", ResourcePolicy(inner), [](TaskScope&) {}); });
   });
   EXPECT_EQ(inner_advice->heard().front(), "starts 1");
@@ -259,7 +260,7 @@ TEST(ForkJoins, SeriallyRunOnTheCallingThreadInOrder) {
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
     body = std::this_thread::get_id();
     for (int k = 0; k < 40; ++k)
-      host_task("part", ResourcePolicy(section), [&, k] {
+      host_task("child", ResourcePolicy(section), [&, k] {
         order.push_back(k);
         threads.push_back(std::this_thread::get_id());
       });
@@ -269,9 +270,9 @@ TEST(ForkJoins, SeriallyRunOnTheCallingThreadInOrder) {
   EXPECT_THAT(threads, testing::Each(body));
 }
 
-/// Flaw of the source: the waiting thread picks up free tasks instead of the section's own.
+/// Flaw of the source: the waiting thread picks up free tasks instead of the fork-join's own.
 TEST(ForkJoins, TheWaitingThreadRunsItsOwnChildrenAndNoFreeTasks) {
-  Watchdog const watchdog(std::chrono::seconds(60), "own parts first");
+  Watchdog const watchdog(std::chrono::seconds(60), "own children first");
   for (int round = 0; round < 30; ++round) {
     TaskGraph graph(with(make_native(), 1));
     std::atomic<bool> open{false}, is_busy{false};
@@ -282,11 +283,11 @@ TEST(ForkJoins, TheWaitingThreadRunsItsOwnChildrenAndNoFreeTasks) {
     while (!is_busy) std::this_thread::yield();
     std::atomic<int> free_tasks{0};
     for (int k = 0; k < 100; ++k) host_task("free", ResourcePolicy(graph), [&] { ++free_tasks; });
-    int parts = 0;
+    int children = 0;
     fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-      for (int k = 0; k < 10; ++k) host_task("part", ResourcePolicy(section), [&] { ++parts; });
+      for (int k = 0; k < 10; ++k) host_task("child", ResourcePolicy(section), [&] { ++children; });
     });
-    EXPECT_EQ(parts, 10);
+    EXPECT_EQ(children, 10);
     EXPECT_EQ(free_tasks, 0);
     open = true;
   }
@@ -318,22 +319,22 @@ TEST(ForkJoins, HoldEnclavesBackUntilTheyAreOver) {
   TaskGraph graph(with(observed, 2));
   int kept = 0;  // rounds
   for (int round = 0; round < 20; ++round) {
-    std::atomic<int> parts{0}, early{0}, enclaves{0};
+    std::atomic<int> children{0}, early{0}, enclaves{0};
     fork_join("sweep", ResourcePolicy(graph), [&](TaskScope& section) {
       for (int k = 0; k < 16; ++k)
-        host_task("part", ResourcePolicy(section), [&] {
+        host_task("child", ResourcePolicy(section), [&] {
           host_task("enclave", ResourcePolicy(graph, fusable), [&] {
-            early += parts < 16;
+            early += children < 16;
             ++enclaves;
           });
-          ++parts;
+          ++children;
         });
     });
     graph.wait();
     EXPECT_EQ(enclaves, 16);
-    kept += early <= 2;  // the last parts were ending
+    kept += early <= 2;  // the last children were ending
   }
-  // Where the system lets a part wait for its core, they are let go all the same.
+  // Where the system lets a child wait for its core, they are let go all the same.
   EXPECT_GE(kept, 12);
 }
 
@@ -343,7 +344,7 @@ TEST(ForkJoins, EndWithTheAdviceThatTheyBeganWith) {
   TaskGraph graph(with(first, 2));
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
     graph.orchestrate(second);
-    host_task("part", ResourcePolicy(section), [] {});
+    host_task("child", ResourcePolicy(section), [] {});
   });
   EXPECT_THAT(first->heard(), ElementsAre("starts 0", "section 0 of 1", "hold back", "ends 0"));
   EXPECT_THAT(second->heard(), IsEmpty());
@@ -357,7 +358,7 @@ TEST(ForkJoins, InSerialGraphsCallTheHooks) {
   std::vector<int> order;
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
     for (int k = 0; k < 5; ++k)
-      host_task("part", ResourcePolicy(section), [&, k] { order.push_back(k); });
+      host_task("child", ResourcePolicy(section), [&, k] { order.push_back(k); });
   });
   EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(advice->heard(), ElementsAre("starts 0", "section 0 of 5", "hold back", "ends 0"));
@@ -369,24 +370,24 @@ TEST(ForkJoins, OfSeveralThreadsAndGraphs) {
     auto const shake = std::make_shared<ShakeOrchestration>(5);
     TaskGraph graph(with(shake, workers));
     TaskGraph other(with(shake, workers));
-    std::atomic<int> parts{0};
+    std::atomic<int> children{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
         for (int round = 0; round < 30; ++round)
           fork_join("section", ResourcePolicy(t % 2 == 0 ? graph : other), [&](TaskScope& section) {
             for (int k = 0; k < 5; ++k)
-              host_task("part", ResourcePolicy(section, fusable), [&] { ++parts; });
+              host_task("child", ResourcePolicy(section, fusable), [&] { ++children; });
             host_task("crosses", ResourcePolicy(section), [&, t] {
               fork_join("elsewhere", ResourcePolicy(t % 2 == 0 ? other : graph),
                         [&](TaskScope& inner) {
-                          host_task("part", ResourcePolicy(inner), [&] { ++parts; });
+                          host_task("child", ResourcePolicy(inner), [&] { ++children; });
                         });
             });
           });
       });
     for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(parts, 4 * 30 * 6);
+    EXPECT_EQ(children, 4 * 30 * 6);
     EXPECT_EQ(shake->open(), 0);
   }
 }
@@ -399,7 +400,7 @@ TEST(ForkJoins, AtTheCap) {
   for (int round = 0; round < 20; ++round) {
     host_task("task", ResourcePolicy(graph, fusable), [&] { ++count; });
     fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-      for (int k = 0; k < 5; ++k) host_task("part", ResourcePolicy(section), [&] { ++count; });
+      for (int k = 0; k < 5; ++k) host_task("child", ResourcePolicy(section), [&] { ++count; });
     });
   }
   graph.wait();
@@ -408,38 +409,38 @@ TEST(ForkJoins, AtTheCap) {
 
 TEST(ForkJoins, MayBeCancelled) {
   TaskGraph graph(with(make_native(), 2));
-  std::atomic<int> parts{0};
+  std::atomic<int> children{0};
   Future<void> outer;
   std::atomic<bool> is_there{false};
   outer = host_task("outer", ResourcePolicy(graph), [&](TaskScope& self) {
     while (!is_there) std::this_thread::yield();
     fork_join("section", ResourcePolicy(self), [&](TaskScope& section) {
-      for (int k = 0; k < 5; ++k) host_task("part", ResourcePolicy(section), [&] { ++parts; });
+      for (int k = 0; k < 5; ++k) host_task("child", ResourcePolicy(section), [&] { ++children; });
       graph.cancel(outer);
     });
   });
   is_there = true;
   EXPECT_THROW(outer.get(), Error);
-  EXPECT_EQ(parts, 0);
+  EXPECT_EQ(children, 0);
 }
 
-/// What its caller cannot be complete before: a part that comes after it, or after what comes after
-/// it, and a wait for it.
+/// What its caller cannot be complete before: a child that comes after it, or after what comes
+/// after it, and a wait for it.
 TEST(ForkJoins, TellCirclesThroughTheirCallers) {
   Watchdog const watchdog(std::chrono::seconds(60), "circles");
   Kokkos::View<int*, Kokkos::HostSpace> x("x", 1);
   using Body = std::function<void(TaskGraph&, TaskScope&, Future<void> const&)>;
   std::vector<Body> const bodies{
       [](TaskGraph&, TaskScope& section, Future<void> const& caller) {
-        host_task("part", ResourcePolicy(section, after(caller)), [] {});
+        host_task("child", ResourcePolicy(section, after(caller)), [] {});
       },
       [](TaskGraph& graph, TaskScope& section, Future<void> const& caller) {
         auto const later = host_task("later", ResourcePolicy(graph, after(caller)), [] {});
-        host_task("part", ResourcePolicy(section, after(later)), [] {});
+        host_task("child", ResourcePolicy(section, after(later)), [] {});
       },
       [x](TaskGraph& graph, TaskScope& section, Future<void> const&) {
         auto const reads = host_task("reads", ResourcePolicy(graph, read(x)), [] {});
-        host_task("part", ResourcePolicy(section, after(reads)), [] {});
+        host_task("child", ResourcePolicy(section, after(reads)), [] {});
       },
       [](TaskGraph&, TaskScope&, Future<void> const& caller) { caller.get(); }};
   for (int const workers : {1, 2, 3})
@@ -505,7 +506,7 @@ TEST(Strategies, LearningTriesEachAndGoesOnWithTheFastOnes) {
 
 // --- at random -----------------------------------------------------------------------------------
 
-/// A tree of sections over tiles: what is left depends on the order.
+/// A tree of fork-joins over tiles: what is left depends on the order.
 void grow(std::mt19937_64& random, TaskGraph& graph, TaskScope& section,
           Kokkos::View<std::uint64_t*, Kokkos::HostSpace> const& x, int depth) {
   int const n = static_cast<int>(x.extent(0));
@@ -572,8 +573,8 @@ TEST(ForkJoins, LeaveWhatASerialRunLeaves) {
 
 // --- counters ------------------------------------------------------------------------------------
 
-/// Parts of sections that are in flight: from a fork to its join, whatever runs them. Those of a
-/// part that is no section are not among them.
+/// Children of fork-joins that are in flight: from a fork to its join, whatever runs them. Those of
+/// a child that is no fork-join are not among them.
 TEST(ForkJoinCounters, CountTheChildrenInFlight) {
   for (ForkJoinPolicy const policy : {ForkJoinPolicy::parallel, ForkJoinPolicy::serial}) {
     TaskGraphOptions options = with(std::make_shared<Noting>(policy), 2);
@@ -584,15 +585,15 @@ TEST(ForkJoinCounters, CountTheChildrenInFlight) {
     std::atomic<std::int64_t> inner{0}, beside{0};
     fork_join("outer", ResourcePolicy(graph), [&](TaskScope& section) {
       EXPECT_EQ(now().fork_join_children, 0);
-      for (int k = 0; k < 3; ++k) host_task("part", ResourcePolicy(section), [] {});
+      for (int k = 0; k < 3; ++k) host_task("child", ResourcePolicy(section), [] {});
       EXPECT_EQ(now().fork_join_children, 3);  // they are held
       section.wait();
       EXPECT_EQ(now().fork_join_children, 0);
       host_task("nested", ResourcePolicy(section), [&](TaskScope& self) {
-        host_task("no part of a section", ResourcePolicy(self), [] {});
+        host_task("no child of a section", ResourcePolicy(self), [] {});
         beside = now().fork_join_children;
         fork_join("inner", ResourcePolicy(self), [&](TaskScope& in) {
-          for (int k = 0; k < 4; ++k) host_task("part", ResourcePolicy(in), [] {});
+          for (int k = 0; k < 4; ++k) host_task("child", ResourcePolicy(in), [] {});
           inner = now().fork_join_children;
         });
       });

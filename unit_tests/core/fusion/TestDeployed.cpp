@@ -191,7 +191,7 @@ TEST_P(Deployed, AForkJoinsTasksGoWhenItIsOver) {
   TaskGraph graph(with);
   fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
     for (Shared const& x : all)
-      host_task("part", ResourcePolicy(section), [&graph, x] { submit(graph, x, 3); });
+      host_task("child", ResourcePolicy(section), [&graph, x] { submit(graph, x, 3); });
   });
   graph.wait();
   EXPECT_THAT(launched_on(0), IsEmpty());
@@ -408,7 +408,7 @@ TEST_P(Deployed, ChainsUnderAnyAdvice) {
       if (step % 7 == 3) graph.orchestrate(any_orchestration(seed * 31 + step));
       fork_join("sweep", ResourcePolicy(graph), [&](TaskScope& section) {
         for (Shared const& x : all)
-          host_task("part", ResourcePolicy(section), [&graph, x] { submit(graph, x, 1); });
+          host_task("child", ResourcePolicy(section), [&graph, x] { submit(graph, x, 1); });
       });
     }
     graph.wait();

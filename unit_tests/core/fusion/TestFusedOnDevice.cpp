@@ -209,7 +209,7 @@ TEST_P(FusedOnDevice, GoWhereTheAdviceSays) {
     Simulated::device(1).clear_log();
     fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
       for (auto const& x : views)
-        host_task("part", ResourcePolicy(section), [&graph, x] {
+        host_task("child", ResourcePolicy(section), [&graph, x] {
           parallel_for("member", ResourcePolicy(graph, 4, fusable, on<Simulated>, read_write(x)),
                        Fill{x, 3.0});
         });

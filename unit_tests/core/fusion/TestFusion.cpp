@@ -364,7 +364,7 @@ TEST(Fusion, ChildrenAreFusedToo) {
     host_task("whole", ResourcePolicy(graph, write(x)), [x](TaskScope& self) {
       for (int k = 0; k < 10; ++k) {
         auto const tile = Kokkos::subview(x, std::pair(k, k + 1));
-        host_task("part", ResourcePolicy(self, fusable, write(tile)), [tile] { tile(0) = 7; });
+        host_task("child", ResourcePolicy(self, fusable, write(tile)), [tile] { tile(0) = 7; });
       }
       self.wait();
       for (int k = 0; k < 10; ++k) EXPECT_EQ(x(k), 7);

@@ -25,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      "fuse_immediately:3", "fuse_late:64", "fuse_late:3",
                                      "all_on_device:0", "round_robin:64", "round_robin:3:2",
                                      "learning", "shake"),
-                     testing::Values("wait", "get", "get_inside", "parts", "cap", "destructor",
+                     testing::Values("wait", "get", "get_inside", "children", "cap", "destructor",
                                      "nobody", "behind", "poll", "respawn")),
     [](auto const& each) {
       std::string name = std::get<0>(each.param) + "_" + std::get<1>(each.param);
@@ -55,7 +55,7 @@ TEST_P(HeldBack, IsLetGo) {
         host_task("waits", ResourcePolicy(graph), [&] {
           for (auto const& each : all) each.get();
         }).get();
-      } else if (how == "parts") {
+      } else if (how == "children") {
         host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
           submit(self);
           self.wait();
@@ -224,7 +224,7 @@ std::vector<std::uint64_t> run_random(std::uint64_t seed, bool serial,
       switch (random() % 16) {
         case 0: {
           host_task("whole", ResourcePolicy(graph, read_write(x)), [&](TaskScope& self) {
-            for (int part = 0; part < 5; ++part) submit(self);
+            for (int child = 0; child < 5; ++child) submit(self);
           }).wait();
           break;
         }

@@ -191,7 +191,7 @@ TEST_F(Lifetimes, ATaskScopeOfAGraphThatIsGoneIsRefused) {
   Impl::TaskHandle owner;
   {
     TaskGraph graph(with_workers(1));
-    task(graph, "owner", {}, [&] { owner = self(); });
+    task(graph, "parent", {}, [&] { owner = self(); });
   }
   EXPECT_THAT(message_of([&] { part_of(owner, "late", {}, [] {}); }),
               HasSubstr("the graph of task #1 is not there any more"));

@@ -268,7 +268,7 @@ TEST_F(Numbers, AreAsBeforeWhenTheSubmissionThrows) {
       submit([] {}, {}, numbered(k));
     };
     if (is_child)
-      task(graph, "owner", {}, [&] {
+      task(graph, "parent", {}, [&] {
         Impl::TaskHandle const owner = self();
         tries(&owner);
       });
@@ -370,15 +370,15 @@ TEST_P(NumbersInEachWay, OrderParts) {
   std::atomic<int> done{0};
   task(graph, "outside", {}, [&] { done |= 1; }, numbered(k));
   task(
-      graph, "owner", {},
+      graph, "parent", {},
       [&] {
-        part("p", {}, [&] { done |= 2; }, numbered(k + 1, {k}));
-        part("q", {}, [&] { EXPECT_EQ(done.fetch_or(4) & 3, 3); }, numbered(k + 2, {k + 1}));
+        child("p", {}, [&] { done |= 2; }, numbered(k + 1, {k}));
+        child("q", {}, [&] { EXPECT_EQ(done.fetch_or(4) & 3, 3); }, numbered(k + 2, {k + 1}));
         graph.wait({k + 1, k + 2});
         EXPECT_EQ(done & 7, 7);
-        // To wait for itself, or for a part of oneself to come after oneself, is a circle.
+        // To wait for itself, or for a child of oneself to come after oneself, is a circle.
         EXPECT_EQ(error_of([&] { graph.wait(k + 3); }).kind(), Error::Kind::deadlock);
-        EXPECT_EQ(error_of([&] { part("r", {}, [] {}, after_numbers({k + 3})); }).kind(),
+        EXPECT_EQ(error_of([&] { child("r", {}, [] {}, after_numbers({k + 3})); }).kind(),
                   Error::Kind::deadlock);
       },
       numbered(k + 3));

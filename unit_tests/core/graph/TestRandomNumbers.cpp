@@ -37,7 +37,7 @@ struct Node {
   std::vector<int> after;
   std::vector<int> waits;     ///< in its body
   std::vector<int> children;  ///< that its body submits
-  bool has_children = false;     ///< the children are parts
+  bool has_children = false;  ///< the children are children
   bool throws = false;        ///< at the end of its body
   int rounds = 1;             ///< of a plan
   int phase = 0;
@@ -361,7 +361,7 @@ class NumberProgram {
     auto const body = [this, k] { run_body(k); };
     Properties const properties = numbered(number(k), numbers(node(k).after));
     if (owner != nullptr)
-      part_of(*owner, "part", {}, body, properties);
+      part_of(*owner, "child", {}, body, properties);
     else
       task(*m_graph, "task", {}, body, properties);
   }
@@ -438,7 +438,7 @@ TEST_F(RandomNumbers, OfIterationsAreNotForgottenWhileTheyAreSubmitted) {
     });
     for (std::size_t k = tasks; k-- > 0;) {
       graph.wait(first + k);
-      EXPECT_TRUE(has_run[k]) << "task " << k << " of pass " << pass;
+      EXPECT_TRUE(has_run[k]) << "task " << k << " of iteration " << pass;
     }
     graph.wait();
   }

@@ -88,7 +88,7 @@ TEST_F(LaunchesBesideCode, ADestructorMayWaitForALaunchOfAChild) {
         let_others_sleep();
         end.open();
         EXPECT_TRUE(in.pass());
-        part("one", {}, [&](void*) { launched.open(); }, {.space = &device}).wait();
+        child("one", {}, [&](void*) { launched.open(); }, {.space = &device}).wait();
         busy.open();
       });
       graph.wait();
@@ -111,12 +111,12 @@ TEST_F(LaunchesBesideCode, ADestructorMayWaitForLaunchesThatAreOffered) {
         let_others_sleep();
         Future<void> last;
         for (int k = 0; k < launches; ++k)
-          last = part("one", {},
-                      [&](void*) {
-                        std::this_thread::sleep_for(100us);
-                        if (++count == launches) launched.open();
-                      },
-                      {.space = &device});
+          last = child("one", {},
+                       [&](void*) {
+                         std::this_thread::sleep_for(100us);
+                         if (++count == launches) launched.open();
+                       },
+                       {.space = &device});
         end.open();
         EXPECT_TRUE(launched.pass());
         busy.open();
@@ -317,12 +317,12 @@ TEST_F(LaunchesBesideCode, ATaskOfASerialGraphMayWaitForAChildOnADevice) {
       });
     };
     task(graph, "waits for all", {updates(x)}, [&] {
-      part("part", {updates(x)}, later(1), {.space = &device});
+      child("child", {updates(x)}, later(1), {.space = &device});
       wait_for_children();
       EXPECT_EQ(x[0], 1);
     });
     task(graph, "waits for one", {updates(x)}, [&] {
-      part("part", {updates(x)}, later(2), {.space = &device}).wait();
+      child("child", {updates(x)}, later(2), {.space = &device}).wait();
       EXPECT_EQ(x[0], 3);
     });
     graph.wait();

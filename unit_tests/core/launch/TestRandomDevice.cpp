@@ -56,7 +56,7 @@ class Elements {
 
 /// One task of a program: reads an element, and updates a few.
 struct Step {
-  enum class Where { host, device, other, users, main_thread, plan, parts };
+  enum class Where { host, device, other, users, main_thread, plan, children };
   Where where = Where::host;
   std::size_t from = 0, first = 0, count = 0;
   int number = 0;
@@ -133,9 +133,9 @@ class Program {
     static constexpr std::array<Step::Where, 12> places{
         Step::Where::host,   Step::Where::host,   Step::Where::device,      Step::Where::device,
         Step::Where::device, Step::Where::device, Step::Where::device,      Step::Where::other,
-        Step::Where::users,  Step::Where::plan,   Step::Where::main_thread, Step::Where::parts};
+        Step::Where::users,  Step::Where::plan,   Step::Where::main_thread, Step::Where::children};
     step.where = places[static_cast<std::size_t>(below(static_cast<int>(places.size())))];
-    if (step.where == Step::Where::plan || step.where == Step::Where::parts) step.fails = false;
+    if (step.where == Step::Where::plan || step.where == Step::Where::children) step.fails = false;
     m_futures.push_back(submit(step));
     m_steps.push_back(step);
     if (below(40) == 0) wait();
@@ -184,14 +184,14 @@ class Program {
         return task(*m_graph, "main thread", touches, launch(step), properties);
       case Step::Where::plan:
         return replay(step, touches);
-      case Step::Where::parts:
+      case Step::Where::children:
         return task(
-            *m_graph, "parts", touches,
+            *m_graph, "children", touches,
             [this, step] {
               auto const values = m_values(step.first, step.count);
               std::vector<Touch> const inner = {reads(m_values(step.from, 1)), updates(values)};
-              part("part on the device", inner, launch(step), {.space = &m_device});
-              part("behind", inner, [] {});
+              child("child on the device", inner, launch(step), {.space = &m_device});
+              child("behind", inner, [] {});
             },
             properties);
       default:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Loops whose passes are replayed when they are alike.
+// Loops whose iterations are replayed when they are alike.
 #include "BareTask.hpp"
 #include "Timing.hpp"
 

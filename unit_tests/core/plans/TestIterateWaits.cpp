@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Iterations of a loop that somebody asks after before they are over, and which ones are remembered.
+// Iterations of a loop that somebody asks after before they are over, and which ones are
+// remembered.
 #include "BareTask.hpp"
 #include "Timing.hpp"
 

@@ -248,8 +248,8 @@ TEST_F(IterateWith, TasksThatSplitAndDemote) {
   TaskGraph graph(with_workers(2));
   IterateReport const report = graph.iterate("loop", 20, [&] {
     task(graph, "splits", {updates(x)}, [&] {
-      part("left", {updates(x(0, 1))}, [&] { ++x[0]; });
-      part("right", {updates(x(1, 1))}, [&] { ++x[1]; });
+      child("left", {updates(x(0, 1))}, [&] { ++x[0]; });
+      child("right", {updates(x(1, 1))}, [&] { ++x[1]; });
     });
     task(graph, "demotes", {updates(x)}, [&] {
       ++x[0];
@@ -276,7 +276,7 @@ TEST_F(IterateWith, PrioritiesThatReachThePolicy) {
     task(graph, "high", {reads(gate_block)}, [&] { order.push_back("high"); },
          {.priority = static_cast<int>(k) + 1});
   });
-  EXPECT_EQ(report.recorded, 2U) << "the priority is part of what a task is";
+  EXPECT_EQ(report.recorded, 2U) << "the priority is child of what a task is";
   gate.open();
   graph.wait();
   EXPECT_EQ(order.size(), 8U);

@@ -71,7 +71,7 @@ TEST_F(Plans, AreOneTaskToThoseAround) {
   EXPECT_EQ(x[0], 12);
   std::vector<std::string> const edges = edges_of(graph.dependency_graph());
   EXPECT_THAT(edges, ElementsAre("a>a", "after>aside", "b>b", "before>step", "step>after"));
-  // The runs are parts of the replay.
+  // The runs are children of the replay.
   DependencyGraph const dependencies = graph.dependency_graph();
   ASSERT_EQ(dependencies.nodes().size(), 8U);
   for (TaskRecord const& node : dependencies.nodes()) {
@@ -304,7 +304,8 @@ TEST_F(Plans, TasksOfThemMaySplit) {
   TaskGraph graph(with_workers(3));
   Plan const plan = graph.record([&] {
     task(graph, "whole", {updates(x)}, [&] {
-      for (std::size_t k = 0; k != 4; ++k) part("part", {updates(x(k, 1))}, [&, k] { x[k] += 1; });
+      for (std::size_t k = 0; k != 4; ++k)
+        child("child", {updates(x(k, 1))}, [&, k] { x[k] += 1; });
     });
     task(graph, "sum", {updates(x)}, [&] { x[0] += x[1] + x[2] + x[3]; });
   });
@@ -412,7 +413,7 @@ TEST_F(Plans, OutsideTasksMayComeAfterARecordedOne) {
     task(
         graph, "behind", {}, [&] { EXPECT_GE(runs, 20); },
         after);  // the next replay may be under way
-    task(graph, "whole", {}, [&] { part("part", {}, [&] { EXPECT_GE(runs, 20); }, after); });
+    task(graph, "whole", {}, [&] { child("child", {}, [&] { EXPECT_GE(runs, 20); }, after); });
     graph.replay(plan, 20);
     task(graph, "behind", {}, [&] { EXPECT_EQ(runs, 40); }, after);
     graph.wait();
@@ -436,7 +437,7 @@ TEST_F(Plans, DoNotRecordWhatOtherGraphsTasksSubmit) {
   EXPECT_EQ(runs, 50);
 }
 
-// The cell of a nested plan's owner once came back with a parent, and its next task was no sibling
+// The cell of a nested plan's parent once came back with a parent, and its next task was no sibling
 // to any other.
 TEST_F(Plans, NestedOnesLeaveNothingToTheTasksAfterThem) {
   Block x("x");

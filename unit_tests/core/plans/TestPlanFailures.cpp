@@ -293,11 +293,11 @@ TEST_F(PlanFailures, AChildThatFailsIsToldWithTheRecordedTaskThatItBelongsTo) {
     auto const tells = [&] {
       EXPECT_THAT(message_of([&] { splits.get(); }),
                   AllOf(HasSubstr("task \"splits\" (recorded #1"),
-                        HasSubstr("failed, because a part of it failed: "),
+                        HasSubstr("failed, because a child of it failed: "),
                         HasSubstr("task \"fails\""), HasSubstr("failed: no more")));
       EXPECT_THAT(message_of([&] { (void)result.get(); }),
                   AllOf(HasSubstr("task \"result\" (recorded #3"),
-                        HasSubstr("failed, because a part of it failed: ")));
+                        HasSubstr("failed, because a child of it failed: ")));
       EXPECT_THAT(message_of([&] { behind.get(); }),
                   AllOf(HasSubstr("task \"behind\" (recorded #2"),
                         HasSubstr("was cancelled, because it depends on task \"fails\"")));
@@ -305,10 +305,10 @@ TEST_F(PlanFailures, AChildThatFailsIsToldWithTheRecordedTaskThatItBelongsTo) {
     {
       Plan plan = graph.record("step", [&] {
         splits = task(graph, "splits", {updates(x)},
-                      [] { part("fails", {}, [] { throw std::runtime_error("no more"); }); });
+                      [] { child("fails", {}, [] { throw std::runtime_error("no more"); }); });
         behind = task(graph, "behind", {reads(x)}, [] { FAIL(); });
         result = task(graph, "result", {}, [] {
-          part("fails, too", {}, [] { throw std::runtime_error("nor here"); });
+          child("fails, too", {}, [] { throw std::runtime_error("nor here"); });
           return 1L;
         });
       });
@@ -316,7 +316,7 @@ TEST_F(PlanFailures, AChildThatFailsIsToldWithTheRecordedTaskThatItBelongsTo) {
       Future<void> const whole = graph.replay(plan);
       EXPECT_THAT(message_of([&] { whole.get(); }),
                   AllOf(HasSubstr(is_nested ? "\"outer\"" : "\"step\""),
-                        HasSubstr("failed, because a part of it failed: ")));
+                        HasSubstr("failed, because a child of it failed: ")));
       tells();
       EXPECT_THAT(message_of([&] { graph.wait(); }),
                   AnyOf(HasSubstr("task \"fails\""), HasSubstr("task \"fails, too\"")))
@@ -337,8 +337,8 @@ TEST_F(PlanFailures, ATaskThatWaitsForItsOwnReplayIsToldSo) {
   EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
 }
 
-// The replays have no accesses, so no edge orders them, but one starts after the other. The task, or
-// a part of it, waits for the later one.
+// The replays have no accesses, so no edge orders them, but one starts after the other. The task,
+// or a child of it, waits for the later one.
 TEST_F(PlanFailures, ATaskThatWaitsForAReplayBehindItsOwnIsToldSo) {
   for (int k = 0; k < 4; ++k) {
     bool const is_nested = k % 2 == 1;
@@ -356,7 +356,7 @@ TEST_F(PlanFailures, ATaskThatWaitsForAReplayBehindItsOwnIsToldSo) {
         EXPECT_TRUE(submitted.pass());
         auto const waits = [&] { text = message_of([&] { second.get(); }); };
         if (in_part)
-          part("part", {}, waits);
+          child("child", {}, waits);
         else
           waits();
       });

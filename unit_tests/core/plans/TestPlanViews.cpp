@@ -427,7 +427,7 @@ SPACE_TEST(PlanAccesses, TokensWithPartsKeepTheirOrder) {
   TaskGraph graph(with_workers(3));
   Plan const plan = graph.record([&] {
     for (int half = 0; half != 2; ++half)
-      host_task("half", ResourcePolicy(graph, write(halves.part(half))),
+      host_task("half", ResourcePolicy(graph, write(halves.child(half))),
                 [&, half] { ++rounds[static_cast<std::size_t>(half)]; });
     host_task("swap", ResourcePolicy(graph, write(halves)), [&] {
       ++swaps;
@@ -588,24 +588,25 @@ SPACE_TEST(PlanTasks, SplitInEachRoundAsTheyLike) {
   RightView<long> round("round");
   TaskGraph graph(with_workers(3));
   Plan const plan = graph.record([&] {
-    host_task(
-        "split", ResourcePolicy(graph, read_write(x), read_write(round)),
-        [x, round](TaskScope& self) {
-          long const parts = 1 + round() % 4;  // another number in each round
-          round() += 1;
-          self.release(round);
-          for (long p = 0; p != parts; ++p) {
-            auto const part = subview(x, std::pair(p * 20 / parts, (p + 1) * 20 / parts));
-            parallel_for(
-                "part",
-                ResourcePolicy(self, Range(0, static_cast<int>(part.extent(0))), read_write(part)),
-                KOKKOS_LAMBDA(int i) { part(i) += 1; });
-          }
-          self.wait();
-          parallel_for(
-              "all", ResourcePolicy(self, Range(0, 20), read_write(x)),
-              KOKKOS_LAMBDA(int i) { x(i) *= 2; });
-        });
+    host_task("split", ResourcePolicy(graph, read_write(x), read_write(round)),
+              [x, round](TaskScope& self) {
+                long const children = 1 + round() % 4;  // another number in each round
+                round() += 1;
+                self.release(round);
+                for (long p = 0; p != children; ++p) {
+                  auto const child =
+                      subview(x, std::pair(p * 20 / children, (p + 1) * 20 / children));
+                  parallel_for(
+                      "child",
+                      ResourcePolicy(self, Range(0, static_cast<int>(child.extent(0))),
+                                     read_write(child)),
+                      KOKKOS_LAMBDA(int i) { child(i) += 1; });
+                }
+                self.wait();
+                parallel_for(
+                    "all", ResourcePolicy(self, Range(0, 20), read_write(x)),
+                    KOKKOS_LAMBDA(int i) { x(i) *= 2; });
+              });
     host_task("check", ResourcePolicy(graph, read(x), read(round)),
               [x, round] { EXPECT_EQ(x(19), (2L << round()) - 2); });
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random loops, whose passes differ and are asked after from everywhere, against plain loops.
+// Random loops, whose iterations differ and are asked after from everywhere, against plain loops.
 #include "Watchdog.hpp"
 #include "Seeds.hpp"
 #include "BareTask.hpp"
@@ -72,7 +72,7 @@ struct Step {
   }
 };
 
-/// What the body of a pass does after it has submitted a task.
+/// What the body of an iteration does after it has submitted a task.
 enum class Then { nothing, is_done, polls, gets, joins, shows, waits, after, replays };
 
 class RandomLoop {

@@ -100,7 +100,7 @@ class FailingProgram {
         bool const fails = runs++ == step.fails_in_run || step.fails_in_run == always;
         if (!step.splits && fails) throw std::runtime_error("fails");
         if (step.splits)
-          part("part", {}, [fails] {
+          child("child", {}, [fails] {
             if (fails) throw std::runtime_error("fails");
           });
       };

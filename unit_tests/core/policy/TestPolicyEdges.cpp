@@ -233,16 +233,16 @@ TEST_F(PolicyEdges, BetweenChildrenAndToThem) {
     all[std::string(task.label())] = task;
     if (task.label() == "2") {
       EXPECT_TRUE(edges.add(task, all["1"]));
-      EXPECT_EQ(error_of([&] { edges.add(all["owner"], task); }).kind(), Error::Kind::deadlock);
+      EXPECT_EQ(error_of([&] { edges.add(all["parent"], task); }).kind(), Error::Kind::deadlock);
     }
   }));
   Block x("x");
   std::string order;
-  task(graph, "owner", {updates(x)}, [&] {
+  task(graph, "parent", {updates(x)}, [&] {
     Gate submitted;
-    part("0", {updates(x)}, [&] { EXPECT_TRUE(submitted.pass()); });
-    part("1", {reads(x)}, [&] { order += '1'; });
-    part("2", {reads(x)}, [&] { order += '2'; });
+    child("0", {updates(x)}, [&] { EXPECT_TRUE(submitted.pass()); });
+    child("1", {reads(x)}, [&] { order += '1'; });
+    child("2", {reads(x)}, [&] { order += '2'; });
     submitted.open();
     wait_for_children();
   });
@@ -337,14 +337,14 @@ TEST_F(PolicyEdges, ExclusiveTasksGetTheirTurnByPriority) {
   EXPECT_EQ(exclusive_order(make_fifo_policy(), {0, 2, -1, 5}), (std::vector{0, 1, 2, 3}));
 }
 
-// The front waits for the holder, that for its part, that for the awaited task, and that must not
+// The front waits for the holder, that for its child, that for the awaited task, and that must not
 // wait behind the front.
 TEST_F(PolicyEdges, TheFrontKeepsNobodyBackWhomAChildOfAHolderWaitsFor) {
   for (bool const by_policy : {false, true}) {
     SubmittedTask first;
     TaskGraphOptions options = seen_by([&](SubmittedTask task, SchedulingEdges& edges) {
       if (task.label() == "awaited") first = task;
-      if (task.label() == "part" && by_policy) {
+      if (task.label() == "child" && by_policy) {
         EXPECT_TRUE(edges.add(first, task));
       }
     });
@@ -360,7 +360,7 @@ TEST_F(PolicyEdges, TheFrontKeepsNobodyBackWhomAChildOfAHolderWaitsFor) {
       EXPECT_TRUE(submitted.pass());
       Properties properties;
       if (!by_policy) properties.after = handles(awaited);
-      part("part", {}, [&] { EXPECT_TRUE(over); }, properties);
+      child("child", {}, [&] { EXPECT_TRUE(over); }, properties);
     });
     ASSERT_TRUE(runs.pass());
     task(graph, "front", {excludes(x(0, 1)), excludes(x(1, 1))}, [] {});

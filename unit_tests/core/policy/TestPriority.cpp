@@ -68,8 +68,8 @@ class Priority : public Timed {
         },
         properties);
   }
-  /// What `submit` submits runs when it is over, on the main thread alone: that has the place of the
-  /// one worker, which never wakes up.
+  /// What `submit` submits runs when it is over, on the main thread alone: that has the place of
+  /// the one worker, which never wakes up.
   template <class F>
   static void run_alone(TaskGraph& graph, F const& submit) {
     task(graph, "submits", {}, [&] { submit(); }, {.main_thread = true});
@@ -346,10 +346,10 @@ TEST_F(Times, OfEachTaskThatHasRun) {
 TEST_F(Times, OfATaskWithChildrenReachToTheLastOfThem) {
   TaskGraph graph(options(2));
   Block x("x");
-  task(graph, "whole", {writes(x)}, [&] { part("part", {writes(x)}, [] { spin(5ms); }); });
+  task(graph, "whole", {writes(x)}, [&] { child("child", {writes(x)}, [] { spin(5ms); }); });
   graph.wait();
-  EXPECT_GE(time("part"), 5ms);
-  EXPECT_GE(time("whole"), time("part"));
+  EXPECT_GE(time("child"), 5ms);
+  EXPECT_GE(time("whole"), time("child"));
 }
 
 TEST_F(Times, OfEachRoundOfAPlanAndOfTheReplay) {

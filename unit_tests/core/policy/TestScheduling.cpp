@@ -271,7 +271,7 @@ class Tree {
   template <class F>
   void submit(std::vector<Touch> const& touches, F const& body) {
     m_most = std::max(m_most, ++m_waiting);
-    part("part", touches, [this, body] {
+    child("child", touches, [this, body] {
       --m_waiting;
       body();
     });

@@ -106,8 +106,8 @@ TEST_F(Rules, HoldAmongChildrenOfOneTask) {
                         [](Phase const& a, Phase const& b) { return a == b && a.number > 0; });
   for (char const* name : {"x", "y"})
     task(graph, name, {}, [name] {
-      part(std::string(name) + "1", {}, [] {}, tagged(Phase{1}));
-      part(std::string(name) + "2", {}, [] {}, tagged(Phase{1}));
+      child(std::string(name) + "1", {}, [] {}, tagged(Phase{1}));
+      child(std::string(name) + "2", {}, [] {}, tagged(Phase{1}));
     });
   graph.wait();
   EXPECT_THAT(edges_of(graph.scheduling_graph()), ElementsAre("x1>x2 rule", "y1>y2 rule"));
@@ -245,7 +245,7 @@ TEST_F(Observer, SeesEveryStateOfEveryTaskInOrder) {
   };
   TaskGraph graph(options);
   Block x("x");
-  task(graph, "good", {updates(x)}, [&] { part("part", {}, [] {}); });
+  task(graph, "good", {updates(x)}, [&] { child("child", {}, [] {}); });
   task(graph, "bad", {updates(x)}, [] { throw std::runtime_error("no luck"); });
   task(graph, "behind", {updates(x)}, [] {});
   EXPECT_THROW(graph.wait(), Error);
@@ -259,7 +259,7 @@ TEST_F(Observer, SeesEveryStateOfEveryTaskInOrder) {
       EXPECT_EQ(states, "behind pending ready cancelled");
     else
       EXPECT_THAT(states, testing::EndsWith(" pending ready running done"));
-    if (states.starts_with("part")) child_id = id;
+    if (states.starts_with("child")) child_id = id;
   }
   EXPECT_EQ(seen.size(), 304U);
   EXPECT_EQ(parents[child_id], 1U);

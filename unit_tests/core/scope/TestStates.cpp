@@ -139,9 +139,9 @@ TEST_F(States, CanBeDemotedAndSplit) {
     return Field(mode, Where({{{first, last}}}));
   };
   task(graph, "demoter", {touches(field, all(Mode::read_write, 0, 9))}, [&] {
-    part("part", {touches(field, all(Mode::read, 2, 3))}, [] {});
+    child("child", {touches(field, all(Mode::read, 2, 3))}, [] {});
     EXPECT_EQ(
-        error_of([&] { part("bad", {touches(field, all(Mode::read, 2, 10))}, [] {}); }).kind(),
+        error_of([&] { child("bad", {touches(field, all(Mode::read, 2, 10))}, [] {}); }).kind(),
         Error::Kind::bad_access);
     wait_for_children();
     EXPECT_EQ(error_of([&] { demote({touches(field, all(Mode::read, 5, 12))}); }).kind(),

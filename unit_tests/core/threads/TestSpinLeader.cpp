@@ -108,8 +108,9 @@ TEST_F(SpinLeaderTest, WorkersThatBackOffRunAllThatIsSubmitted) {
   }
 }
 
-/// What becomes ready without being submitted by the thread that they stay behind: parts, and runs
-/// of a plan. A failure cancels what comes after it, and the thread waits in a body once in a while.
+/// What becomes ready without being submitted by the thread that they stay behind: children, and
+/// runs of a plan. A failure cancels what comes after it, and the thread waits in a body once in a
+/// while.
 TEST_F(SpinLeaderTest, WorkersThatBackOffRunChildrenAndPlansAndCancelWhatFails) {
   for (int const workers : {1, 2, 3}) {
     TaskGraph graph(with_workers(workers));
@@ -128,7 +129,7 @@ TEST_F(SpinLeaderTest, WorkersThatBackOffRunChildrenAndPlansAndCancelWhatFails) 
       };
       short_tasks(40 + burst);
       task(graph, "whole", {updates(y)}, [&ran, &y] {
-        for (std::size_t k = 0; k < 8; ++k) part("part", {updates(y(k, 1))}, [&ran] { ++ran; });
+        for (std::size_t k = 0; k < 8; ++k) child("child", {updates(y(k, 1))}, [&ran] { ++ran; });
         if (ran % 2 == 0) wait_for_children();
       });
       expected += 8;

@@ -110,7 +110,7 @@ TEST_F(ThisWorker, IsTheSameForWhatAWaitingBodyRunsOnItsStack) {
   int outer = -1, inner = -1, after_wait = -1;
   task(graph, "outer", {}, [&] {
     outer = this_worker::index();
-    part("inner", {}, [&] { inner = this_worker::index(); });
+    child("inner", {}, [&] { inner = this_worker::index(); });
     wait_for_children();
     after_wait = this_worker::index();
   });
@@ -127,7 +127,7 @@ TEST_F(ThisWorker, IsAnotherOneForChildrenOnOtherThreads) {
   task(graph, "whole", {}, [&] {
     Rendezvous all(3);
     for (int k = 0; k < 3; ++k)
-      part("part", {}, [&] {
+      child("child", {}, [&] {
         seen.add(this_worker::index());
         EXPECT_TRUE(all.meet());
       });
@@ -175,7 +175,7 @@ TEST_F(ThisWorker, IsTheOnlyOneOfASerialGraph) {
       for (int time = 0; time < 10; ++time)
         task(graph, "alone", {}, [&] {
           EXPECT_EQ(this_worker::index(), 0);
-          part("part", {}, [] { EXPECT_EQ(this_worker::index(), 0); });
+          child("child", {}, [] { EXPECT_EQ(this_worker::index(), 0); });
         });
     });
   for (std::thread& thread : threads) thread.join();
@@ -244,12 +244,13 @@ TEST_F(ThisWorker, ClaimsItsIndexWhateverTasksDo) {
   auto const work = [&claims](auto const& self, int depth) -> void {
     Claims::Claim const claim(claims);
     if (depth == 0) return;
-    std::vector<Future<void>> parts;
-    for (int k = 0; k < 3; ++k) parts.push_back(part("part", {}, [=] { self(self, depth - 1); }));
+    std::vector<Future<void>> children;
+    for (int k = 0; k < 3; ++k)
+      children.push_back(child("child", {}, [=] { self(self, depth - 1); }));
     if (depth % 2 == 0)
       wait_for_children();
     else
-      parts[1].wait();
+      children[1].wait();
   };
   auto const submit = [&](int thread) {
     for (int k = 0; k < 30; ++k) {

@@ -165,11 +165,11 @@ TEST_F(WideTasks, AreRefusedWhereNobodyHasTheirThreads) {
     Error const error = error_of([&] { wide(graph, n); });
     EXPECT_EQ(error.kind(), Error::Kind::bad_input);
     std::string const text = error.what();
-    for (std::string const& part :
+    for (std::string const& child :
          {std::string("task \"wide\" ("), "asks for threads(" + std::to_string(n) + ')',
           std::string("2 workers of 3 threads"), std::string("may have 1 to 6"),
           std::string("TRELLIS_WORKERS"), std::string("TRELLIS_THREADS_PER_WORKER")})
-      EXPECT_NE(text.find(part), std::string::npos) << text << "\nhas no: " << part;
+      EXPECT_NE(text.find(child), std::string::npos) << text << "\nhas no: " << child;
   }
   std::string const text = message_of([&] { wide(graph, 2, &serial); });
   EXPECT_NE(text.find("asks for threads(2), but Pools has one thread"), std::string::npos) << text;
@@ -283,7 +283,8 @@ TEST_F(WideTasks, OfSeveralGraphsDoNotWaitForEachOther) {
   let_the_workers_finish(b);
 }
 
-/// The main thread waits in a task of one graph for one of another graph, which waits for the first.
+/// The main thread waits in a task of one graph for one of another graph, which waits for the
+/// first.
 TEST_F(WideTasks, FindThePlacesOfBodiesThatWaitForOtherGraphs) {
   for (bool const by_worker : {true, false})
     for (int const threads : {1, 2})
@@ -508,7 +509,7 @@ TEST_F(WideTasks, GiveTheirPermitsAwayWhileTheyWait) {
     }
 }
 
-/// Wide tasks with wide parts with wide parts, more than there are threads.
+/// Wide tasks with wide children with wide children, more than there are threads.
 TEST_F(WideTasks, NestToAnyDepth) {
   for (int const workers : {2, 3, 4})
     for (int round = 0; round < times; ++round) {
@@ -520,7 +521,8 @@ TEST_F(WideTasks, NestToAnyDepth) {
           return;
         }
         for (int k = 0; k < 3; ++k)
-          part("part", {}, [&, depth] { grow(depth - 1); }, wide(graph, 1 + (depth + k) % workers));
+          child(
+              "child", {}, [&, depth] { grow(depth - 1); }, wide(graph, 1 + (depth + k) % workers));
         if (depth % 2 == 0) wait_for_children();
       };
       for (int k = 0; k < 3; ++k)
@@ -539,7 +541,7 @@ TEST_F(WideTasks, LeaveTheirPermitsToTheirChildrenWhileTheyWait) {
       task(
           graph, "wide", {},
           [&] {
-            for (int k = 0; k < workers; ++k) part("part", {}, [&] { EXPECT_TRUE(all.meet()); });
+            for (int k = 0; k < workers; ++k) child("child", {}, [&] { EXPECT_TRUE(all.meet()); });
             wait_for_children();
           },
           wide(graph, workers));
@@ -556,8 +558,8 @@ TEST_F(WideTasks, CountAsTheirChildrenDoWhileTheyWaitForThese) {
         graph, "wide", {},
         [&] {
           for (int n = 1; n <= 4; ++n)
-            part(
-                "part", {},
+            child(
+                "child", {},
                 [&places, n] {
                   Crowd::Stay const stay(places, n);
                   compute_for(20us);
@@ -650,7 +652,7 @@ TEST_F(WideTasks, KeepTheirThreadsInLoops) {
   Block x("x");
   std::uint64_t const passes = 60;
   IterateReport const report = graph.iterate("loop", passes, [&](std::uint64_t k) {
-    // Every tenth pass asks for others: it is another pass.
+    // Every tenth pass asks for others: it is another iteration.
     int const n = k % 10 == 9 ? 3 : 2;
     for (int t = 0; t < 4; ++t)
       task(
@@ -717,8 +719,8 @@ TEST_F(WideTasks, AreRecordedWithTheirThreads) {
 
 // --- all at once ---------------------------------------------------------------------------------
 
-/// Bodies that compute, submit, and wait for each other or for parts, wide and narrow, by several
-/// threads: everything ends, and each chain is in order.
+/// Bodies that compute, submit, and wait for each other or for children, wide and narrow, by
+/// several threads: everything ends, and each chain is in order.
 TEST_F(WideTasks, EndWhateverTheyDo) {
   for (int round = 0; round < 3 * times; ++round) {
     int const workers = 1 + round % 4;
@@ -754,7 +756,7 @@ TEST_F(WideTasks, EndWhateverTheyDo) {
           if (what != 1 && what != 4) return;
           for (int n = 0; n < 3; ++n) {
             ++expected;
-            part("part", {}, [&bodies] { ++bodies; }, wide(graph, n % 2 == 0 ? width : 1));
+            child("child", {}, [&bodies] { ++bodies; }, wide(graph, n % 2 == 0 ? width : 1));
           }
           if (what == 4) wait_for_children();
         };

@@ -211,9 +211,10 @@ TEST(Analysis, ANegativeCostIsAnError) {
   }
 }
 
-// --- tasks with parts, demotions -----------------------------------------------------------------
+// --- tasks with children, demotions
+// -----------------------------------------------------------------
 
-TaskRecord part(TaskRecord record, TaskId owner, std::uint64_t submitted = 0) {
+TaskRecord child(TaskRecord record, TaskId owner, std::uint64_t submitted = 0) {
   record.parent = owner;
   record.submitted_ns = submitted;
   return record;
@@ -221,8 +222,9 @@ TaskRecord part(TaskRecord record, TaskId owner, std::uint64_t submitted = 0) {
 
 TEST(Analysis, AChildComesAfterTheBodyOfItsParentAndBeforeItsEnd) {
   // No times: the body first. 1 owns 2 -> 3; 4 waits for 1.
-  Graph const graph({task(1, "owner"), part(task(2, "p"), 1), part(task(3, "q"), 1), task(4, "z")},
-                    {{2, 3}, {1, 4}});
+  Graph const graph(
+      {task(1, "parent"), child(task(2, "p"), 1), child(task(3, "q"), 1), task(4, "z")},
+      {{2, 3}, {1, 4}});
   GraphAnalysis const found = analyse(graph, unit_cost());
   EXPECT_EQ(found.span, 4);
   EXPECT_EQ(found.critical_path, (Ids{1, 2, 3, 4}));
@@ -230,11 +232,11 @@ TEST(Analysis, AChildComesAfterTheBodyOfItsParentAndBeforeItsEnd) {
 }
 
 TEST(Analysis, AChildStartsWhenItsParentHadSubmittedIt) {
-  // The owner's body takes 100; after 30 of it comes a part that takes 50, after 80 one of 40.
-  TaskRecord owner = ran(1, "owner", 0, 1000, 1120);
+  // The parent's body takes 100; after 30 of it comes a child that takes 50, after 80 one of 40.
+  TaskRecord owner = ran(1, "parent", 0, 1000, 1120);
   owner.returned_ns = 1100;
-  Graph const graph({owner, part(ran(2, "early", 1, 1030, 1080), 1, 1030),
-                     part(ran(3, "late", 1, 1080, 1120), 1, 1080)},
+  Graph const graph({owner, child(ran(2, "early", 1, 1030, 1080), 1, 1030),
+                     child(ran(3, "late", 1, 1080, 1120), 1, 1080)},
                     {});
   GraphAnalysis const found = analyse(graph);
   EXPECT_EQ(found.work, 190);
@@ -243,15 +245,15 @@ TEST(Analysis, AChildStartsWhenItsParentHadSubmittedIt) {
 }
 
 TEST(Analysis, ABodyThatWaitsForItsChildrenGoesOnBehindThem) {
-  // Submits a part at once, sleeps 60 while that runs elsewhere, then takes 40.
-  TaskRecord owner = ran(1, "owner", 0, 1000, 1110);
+  // Submits a child at once, sleeps 60 while that runs elsewhere, then takes 40.
+  TaskRecord owner = ran(1, "parent", 0, 1000, 1110);
   owner.returned_ns = 1110;
   owner.waited_ns = 60;
-  Graph const graph({owner, part(ran(2, "part", 1, 1010, 1070), 1, 1010)}, {});
+  Graph const graph({owner, child(ran(2, "child", 1, 1010, 1070), 1, 1010)}, {});
   GraphAnalysis const found = analyse(graph);
   EXPECT_EQ(found.work, 110);
-  EXPECT_EQ(found.span, 110) << "10, the part's 60, 40";
-  // A part that takes half as long makes it 80.
+  EXPECT_EQ(found.span, 110) << "10, the child's 60, 40";
+  // A child that takes half as long makes it 80.
   auto const measured = measured_cost(graph);
   EXPECT_EQ(
       analyse(graph, [&](TaskRecord const& each) { return each.id == 2 ? 30.0 : measured(each); })
@@ -260,11 +262,11 @@ TEST(Analysis, ABodyThatWaitsForItsChildrenGoesOnBehindThem) {
 }
 
 TEST(Analysis, WhatRanAboveABodyIsNotItsOwn) {
-  TaskRecord owner = ran(1, "owner", 0, 1000, 1100);
+  TaskRecord owner = ran(1, "parent", 0, 1000, 1100);
   owner.returned_ns = 1100;
-  TaskRecord above = part(ran(2, "above", 0, 1020, 1070), 1, 1010);
+  TaskRecord above = child(ran(2, "above", 0, 1020, 1070), 1, 1010);
   above.returned_ns = 1070;
-  Graph const graph({owner, above, part(ran(3, "above that", 0, 1030, 1040), 2, 1025)}, {});
+  Graph const graph({owner, above, child(ran(3, "above that", 0, 1030, 1040), 2, 1025)}, {});
   auto const cost = measured_cost(graph);
   EXPECT_EQ(cost(graph.node(1)), 50);
   EXPECT_EQ(cost(graph.node(2)), 40);
@@ -281,9 +283,9 @@ TEST(Analysis, AQueuedDeviceTaskBeginsBehindTheOneBeforeIt) {
 TEST(Analysis, AReplayIsNothingButItsChildren) {
   TaskRecord replay = ran(1, "plan", 0, 1000, 1200);
   replay.pattern = "replay";
-  Graph const graph(
-      {replay, part(ran(2, "a", 0, 1000, 1080), 1, 900), part(ran(3, "b", 0, 1080, 1200), 1, 900)},
-      {{2, 3}});
+  Graph const graph({replay, child(ran(2, "a", 0, 1000, 1080), 1, 900),
+                     child(ran(3, "b", 0, 1080, 1200), 1, 900)},
+                    {{2, 3}});
   GraphAnalysis const found = analyse(graph);
   EXPECT_EQ(found.tasks, 2u);
   EXPECT_EQ(found.work, 200);

@@ -119,8 +119,8 @@ TEST_F(Predictions, WhatABodySleptIsNotItsOwnTime) {
     TaskGraph graph(recorded(2));
     Block x("x");
     Gate runs;
-    task(graph, "owner", {writes(x)}, [&] {
-      part("part", {writes(x)}, [&] {
+    task(graph, "parent", {writes(x)}, [&] {
+      child("child", {writes(x)}, [&] {
         runs.open();
         take(20ms);
       });
@@ -178,11 +178,11 @@ TEST_F(Predictions, ArePrintedWhenAGraphEnds) {
   unsetenv("TRELLIS_ANALYSIS");
   std::stringstream text;
   text << std::ifstream(file).rdbuf();
-  for (char const* part :
+  for (char const* child :
        {"Trellis: analysis of first graph\n", "Trellis: analysis of second graph\n",
         "tasks              3, 3 of them took time", "critical path", "at most 1.00",
         "predicted, the same machine", "\"step\" twice as fast"})
-    EXPECT_THAT(text.str(), HasSubstr(part));
+    EXPECT_THAT(text.str(), HasSubstr(child));
   EXPECT_THAT(text.str(), testing::Not(HasSubstr("analysis of TaskGraph")));
 }
 

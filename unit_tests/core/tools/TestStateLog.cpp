@@ -57,11 +57,16 @@ TEST_F(StateLog, HasALineForEachChange) {
     log({.id = 7, .label = "scale", .state = running, .row = 0, .time_ns = 1020003});
     log({.id = 8,
          .parent = 7,
-         .label = "part",
+         .label = "child",
          .state = running,
          .row = 12,
          .time_ns = 99999999999});
-    log({.id = 8, .parent = 7, .label = "part", .state = done, .row = 12, .time_ns = 100000000000});
+    log({.id = 8,
+         .parent = 7,
+         .label = "child",
+         .state = done,
+         .row = 12,
+         .time_ns = 100000000000});
     log({.id = 7, .label = "scale", .state = failed, .row = 0, .time_ns = 100000000001});
     log({.id = 9, .label = "", .state = cancelled, .time_ns = 100000000002});
   }
@@ -69,8 +74,8 @@ TEST_F(StateLog, HasALineForEachChange) {
             "[graph]        0.001 us  #7 \"scale\"  pending\n"
             "[graph]      123.456 us  #7 \"scale\"  ready\n"
             "[graph]     1020.003 us  #7 \"scale\"  running  row 0\n"
-            "[graph] 99999999.999 us  #8 \"part\"  running  row 12  part of #7\n"
-            "[graph] 100000000.000 us  #8 \"part\"  done  row 12  part of #7\n"
+            "[graph] 99999999.999 us  #8 \"child\"  running  row 12  child of #7\n"
+            "[graph] 100000000.000 us  #8 \"child\"  done  row 12  child of #7\n"
             "[graph] 100000000.001 us  #7 \"scale\"  failed  row 0\n"
             "[graph] 100000000.002 us  #9 \"\"  cancelled\n");
 }

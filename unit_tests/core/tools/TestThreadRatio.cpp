@@ -137,7 +137,7 @@ TEST(ThreadFeedback, TakesAMovingAverage) {
   (void)feedback.passed(graph, constant(8), {1, 1});
   EXPECT_EQ(feedback.predicted({1, 1}), 14);
   (void)feedback.passed(chain(3), constant(1), {1, 1});
-  EXPECT_EQ(feedback.predicted({1, 1}), 3) << "another pass";
+  EXPECT_EQ(feedback.predicted({1, 1}), 3) << "another iteration";
   (void)feedback.passed(Graph(), constant(1), {1, 1});
   EXPECT_EQ(feedback.predicted({1, 1}), 0);
 }

@@ -202,7 +202,7 @@ TEST(WhatIf, OverheadCountsForEachTask) {
 }
 
 TEST(WhatIf, ChildrenRunWithinTheirParent) {
-  std::vector<TaskRecord> nodes{task(1, "owner"), task(2, "p"), task(3, "p"), task(4, "next")};
+  std::vector<TaskRecord> nodes{task(1, "parent"), task(2, "p"), task(3, "p"), task(4, "next")};
   nodes[1].parent = nodes[2].parent = 1;
   Graph const graph(nodes, {{1, 4}});
   EXPECT_EQ(makespan(graph, 2), 3);

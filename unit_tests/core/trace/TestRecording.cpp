@@ -316,7 +316,7 @@ TEST_F(Recording, CanBeTakenWhileALoopSubmitsItsIterations) {
   });
   graph.iterate("passes", sanitized ? 20 : 200, [&] {
     task(graph, "first", {updates(x)}, [] {});
-    for (std::size_t k = 0; k < 64; ++k) task(graph, "part", {updates(x(k, 1))}, [] {});
+    for (std::size_t k = 0; k < 64; ++k) task(graph, "child", {updates(x(k, 1))}, [] {});
     task(graph, "last", {updates(x)}, [] {});
   });
   graph.wait();
@@ -334,7 +334,7 @@ TEST_F(Recording, LeavesNoHoleForASubmissionThatFails) {
   Gate gate;
   task(graph, "first", {writes(x)}, [&] {
     EXPECT_TRUE(gate.pass());
-    EXPECT_THROW(part("not within", {writes(y)}, [] {}), Error);
+    EXPECT_THROW(child("not within", {writes(y)}, [] {}), Error);
   });
   graph.replay(plan, 400);  // is numbered when "first" is over
   gate.open();

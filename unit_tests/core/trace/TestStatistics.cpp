@@ -118,9 +118,9 @@ TEST_F(Statistics, CountChildrenPlansIterationsFailuresAndWhatIsCancelled) {
     TaskGraph graph(options);
     Block x("x");
     std::uint64_t expected = 0;
-    task(graph, "owner", {updates(x)}, [&] {
-      part("a", {updates(x)}, [] {});
-      part("b", {updates(x)}, [] {});
+    task(graph, "parent", {updates(x)}, [&] {
+      child("a", {updates(x)}, [] {});
+      child("b", {updates(x)}, [] {});
     });
     expected += 3;
     task(graph, "fails", {updates(x)}, [] { throw std::runtime_error("no"); });
@@ -211,7 +211,7 @@ TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
   std::getline(in, line);
   EXPECT_EQ(line,
             "time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,"
-            "running,in flight,sections,section parts");
+            "running,in flight,sections,section children");
   int changes = 0;
   std::string last;
   double fusable = 0;

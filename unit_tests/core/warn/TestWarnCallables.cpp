@@ -77,7 +77,7 @@ SPACE_TEST(WarnCallables, OfEachPatternThatCallsOne) {
   });
   z_is_missing([&](TaskGraph& graph) {
     host_task("whole", policy(graph), [&](TaskScope& self) {
-      host_task("part", ResourcePolicy(self, read(x), read(z), write(y)), [x, y] { y(0) = x(0); });
+      host_task("child", ResourcePolicy(self, read(x), read(z), write(y)), [x, y] { y(0) = x(0); });
     });
   });
   z_is_missing([&](TaskGraph& graph) {

@@ -283,7 +283,7 @@ SPACE_TEST(WarnCaptures, WhatIsCopiedToBeLookedAtIsDestroyedUnderNoLock) {
             parallel_for("use", ResourcePolicy(graph, Range(0, n), read(x), read_write(y)),
                          functor);
             host_task("split", ResourcePolicy(graph, read(x), read_write(y)), [&](TaskScope& self) {
-              parallel_for("part", ResourcePolicy(self, Range(0, n), read_write(y)), functor);
+              parallel_for("child", ResourcePolicy(self, Range(0, n), read_write(y)), functor);
             });
             graph.wait();
           }
@@ -409,9 +409,9 @@ SPACE_TEST(WarnCaptures, APlainViewThatIsUpdatedAtomically) {
   }
   EXPECT_EQ(the_only(
                 [&](TaskGraph& graph) {
-                  auto const part = Kokkos::subview(c, std::pair(2, 5));
-                  host_task("scale", ResourcePolicy(graph, atomic_mul(part)),
-                            [part] { part(0) *= 2; });
+                  auto const child = Kokkos::subview(c, std::pair(2, 5));
+                  host_task("scale", ResourcePolicy(graph, atomic_mul(child)),
+                            [child] { child(0) *= 2; });
                   read_all(graph, c);
                 },
                 WarningKind::not_atomic)

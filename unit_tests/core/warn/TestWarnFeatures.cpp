@@ -151,10 +151,10 @@ SPACE_TEST(WarnFeatures, PartsAndDemotionsCannotBeJudged) {
           host_task("split", ResourcePolicy(graph, write(x), write(y)), [&](TaskScope& self) {
             self.release(x);
             parallel_for(
-                "part", ResourcePolicy(self, Range(0, n), write(y)),
+                "child", ResourcePolicy(self, Range(0, n), write(y)),
                 KOKKOS_LAMBDA(int i) { y(i) = i; });
             parallel_for(
-                "part", ResourcePolicy(self, Range(0, n), write(y)),
+                "child", ResourcePolicy(self, Range(0, n), write(y)),
                 KOKKOS_LAMBDA(int i) { y(i) = i; });
           });
           auto const half = Kokkos::subview(x, std::pair(0, n / 2));
@@ -177,12 +177,12 @@ SPACE_TEST(WarnFeatures, FunctorsOfPartsAreLookedAt) {
       [&](TaskGraph& graph) {
         host_task("split", ResourcePolicy(graph, read(x), write(y)), [&](TaskScope& self) {
           parallel_for(
-              "part", ResourcePolicy(self, Range(0, n), read(x), write(y)),
+              "child", ResourcePolicy(self, Range(0, n), read(x), write(y)),
               KOKKOS_LAMBDA(int i) { y(i) = i; });
         });
       },
       WarningKind::not_captured);
-  EXPECT_EQ(warning.task, "part");
+  EXPECT_EQ(warning.task, "child");
   EXPECT_EQ(warning.resource, "x");
 }
 

@@ -351,7 +351,7 @@ TEST_F(Identities, InRandomPrograms) {
       auto const part = Kokkos::subview(place.view, Kokkos::pair(0, 5));
       Future<void> const task =
           reads          ? host_task("read", ResourcePolicy(graph, read(place.view)), body)
-          : pick(3) == 0 ? host_task("part", ResourcePolicy(graph, read_write(part)), body)
+          : pick(3) == 0 ? host_task("child", ResourcePolicy(graph, read_write(part)), body)
                          : host_task("write", ResourcePolicy(graph, read_write(place.view)), body);
       if (!place.is_spoilt && !fails) ++expected;
       place.is_spoilt = place.is_spoilt || fails;

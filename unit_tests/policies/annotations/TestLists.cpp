@@ -118,7 +118,7 @@ SPACE_TEST(Lists, TakeAnyRange) {
     TaskGraph graph(recorded());
     for (Line const& each : all) host_task("one", ResourcePolicy(graph, write(each)), nothing);
     for (int k = 0; k < 3; ++k)
-      host_task("part", ResourcePolicy(graph, write(token.part(k))), nothing);
+      host_task("child", ResourcePolicy(graph, write(token.part(k))), nothing);
     annotate(graph);
     std::vector<TaskId> from;
     for (EdgeRecord const& each : edges_of(graph)) from.push_back(each.from);
@@ -419,7 +419,8 @@ SPACE_TEST(WhenAll, NeedsOneGraph) {
   joined.get();
 }
 
-// ---- parts, plans, demotion ---------------------------------------------------------------------
+// ---- children, plans, demotion
+// ---------------------------------------------------------------------
 
 SPACE_TEST(Lists, InPartsLieWithinTheAccessesOfTheWhole) {
   TaskGraph graph(with_workers(2));
@@ -442,7 +443,7 @@ SPACE_TEST(Lists, InPartsLieWithinTheAccessesOfTheWhole) {
           before.push_back(host_task("look", ResourcePolicy(self, rest),
                                      [mine] { EXPECT_EQ(mine[39](3), 393); }));
         when_all("all", self, before);
-        // In any order, of which some are parts of the areas of the whole.
+        // In any order, of which some are children of the areas of the whole.
         auto const halves =
             mine | std::views::reverse | std::views::transform([](Line const& each) {
               return Kokkos::subview(each, std::pair(0, 2));
@@ -465,8 +466,8 @@ SPACE_TEST(Lists, InPartsLieWithinTheAccessesOfTheWhole) {
                      return Kokkos::subview(own[1], std::pair(2 * k, 2 * k + 1));
                    }));
         host_task("own", ResourcePolicy(self, write(own[0]), write(own[2])), nothing);
-        host_task("its part", ResourcePolicy(self, write(Kokkos::subview(own[1], std::pair(2, 3)))),
-                  nothing);
+        host_task("its child",
+                  ResourcePolicy(self, write(Kokkos::subview(own[1], std::pair(2, 3)))), nothing);
         EXPECT_THAT(
             text_of_error([&] { host_task("bad", ResourcePolicy(self, read(own[1])), nothing); }),
             HasSubstr("\"line 1\""));

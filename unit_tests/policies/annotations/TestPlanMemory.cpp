@@ -45,7 +45,7 @@ std::vector<Submit> patterns() {
       },
       [](TaskGraph& graph, Numbers const& v) {
         host_task("splits", ResourcePolicy(graph, write(v)), [v](TaskScope& self) {
-          host_task("part", ResourcePolicy(self, write(v)), [v] { (void)v.extent(0); });
+          host_task("child", ResourcePolicy(self, write(v)), [v] { (void)v.extent(0); });
         });
       },
       [](TaskGraph& graph, Numbers const& v) {

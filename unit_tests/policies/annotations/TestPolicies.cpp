@@ -411,7 +411,7 @@ SPACE_TEST(Team, ThatIsLargerThanAWorkerIsRefusedWhenItIsSubmitted) {
                      testing::HasSubstr("threads_per_worker"));
   EXPECT_THAT(what(graph), says_what_to_set);
   std::string of_part;
-  host_task("owner", ResourcePolicy(graph), [&](TaskScope& self) { of_part = what(self); });
+  host_task("parent", ResourcePolicy(graph), [&](TaskScope& self) { of_part = what(self); });
   graph.wait();
   EXPECT_THAT(of_part, says_what_to_set);
 

@@ -144,15 +144,15 @@ void submit(Target& target, Memories const& in, Step const& step) {
                 [=] { work(reads, writes, columns, pieces); });
       break;
     }
-    case 4:  // parts
+    case 4:  // children
       host_task("whole",
                 ResourcePolicy(target, read(reads), read_write(writes), read_write(columns),
                                read_write(pieces)),
                 [=](TaskScope& self) {
                   std::vector<Future<void>> first{
-                      host_task("part", ResourcePolicy(self, read(reads)), [] {})};
+                      host_task("child", ResourcePolicy(self, read(reads)), [] {})};
                   first.push_back(when_all("join", self, first));
-                  host_task("part",
+                  host_task("child",
                             ResourcePolicy(self, read(reads), read_write(writes), after(first),
                                            read_write(columns), read_write(pieces)),
                             [=] { work(reads, writes, columns, pieces); });

@@ -328,7 +328,7 @@ class Program {
         break;
     }
   }
-  /// A part may name only what its owner names: the owner knows the number, or reads the shape.
+  /// A child may name only what its parent names: the parent knows the number, or reads the shape.
   static void split(TaskScope& self, auto const& n, Cell const& cell, Word salt) {
     Words const inner = self.local(Words("inner"));
     allocate("room", ResourcePolicy(self), inner, n);
@@ -341,16 +341,16 @@ class Program {
               [](Word s, Cell const& c) { c() += s; });
   }
   void parts(Future<Word> const& n, Cell const& cell, Word salt) {
-    host_task("parts", ResourcePolicy(m_graph, value(n), read_write(cell)),
+    host_task("children", ResourcePolicy(m_graph, value(n), read_write(cell)),
               [=](TaskScope& self, Word count, Cell const& c) { split(self, count, c, salt); });
   }
   void parts(Word n, Cell const& cell, Word salt) {
-    host_task("parts", ResourcePolicy(m_graph, read_write(cell)),
+    host_task("children", ResourcePolicy(m_graph, read_write(cell)),
               [=](TaskScope& self) { split(self, n, cell, salt); });
   }
   template <class Extent>
   void parts(Extent const& n, Cell const& cell, Word salt) {
-    host_task("parts",
+    host_task("children",
               ResourcePolicy(m_graph, read_write(cell), std::get<0>(n.source.annotations())),
               [=](TaskScope& self) { split(self, n, cell, salt); });
   }

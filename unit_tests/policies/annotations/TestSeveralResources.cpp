@@ -250,7 +250,7 @@ SPACE_TEST(SeveralResources, AreGivenUpTogether) {
   View<double*> x("x", 4), y("y", 4), z("z", 4);
   host_task("together", ResourcePolicy(graph, read_write(x, y, z)), [=](TaskScope& self) {
     parallel_for(
-        "part", ResourcePolicy(self, Range(0, 4), read(x, y), write(z)),
+        "child", ResourcePolicy(self, Range(0, 4), read(x, y), write(z)),
         KOKKOS_LAMBDA(int i) { z(i) = x(i) + y(i) + 1; });
     self.wait();
     self.demote(read(x, y));

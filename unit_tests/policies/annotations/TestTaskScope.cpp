@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What users write: parts, demotion, refinement, states and groups with Views.
+// What users write: children, demotion, refinement, states and groups with Views.
 #include "Timing.hpp"
 
 #include <Trellis.hpp>
@@ -73,8 +73,8 @@ TEST_F(Scopes, ShrinkToTheirChildren) {
   auto const half = [&](int k) { return Kokkos::subview(x, std::pair(4 * k, 4 * k + 4)); };
   auto const left = half(0), right = half(1);
   Gate end;
-  host_task("owner", ResourcePolicy(graph, read_write(x)), [&](TaskScope& self) {
-    host_task("part", ResourcePolicy(self, read_write(left)), [&] { EXPECT_TRUE(end.pass()); });
+  host_task("parent", ResourcePolicy(graph, read_write(x)), [&](TaskScope& self) {
+    host_task("child", ResourcePolicy(self, read_write(left)), [&] { EXPECT_TRUE(end.pass()); });
     self.shrink_to_children();
   });
   Future<void> const free = host_task("free", ResourcePolicy(graph, read_write(right)), [] {});
@@ -120,7 +120,7 @@ TEST_F(Scopes, AllPatternsAreChildrenAndTheViewsFollowTheScope) {
   View x("x", n);
   TaskGraph graph(recording());
   Future<double> const result = host_task(
-      "owner", ResourcePolicy(graph, read_write(x)), [=](TaskScope& self, View const& own) {
+      "parent", ResourcePolicy(graph, read_write(x)), [=](TaskScope& self, View const& own) {
         EXPECT_EQ(own.data(), x.data());
         View const scratch = self.local(View("scratch", n));
         parallel_for(
@@ -185,10 +185,10 @@ TEST_F(Scopes, ErrorsSayAreasInIndicesOfTheView) {
   auto const end = Kokkos::subview(line, std::pair(5, 10));
   TaskGraph graph(recording());
   std::string const has = "read_write \"plane\" [2, 6) x [1, 4), write \"line\" [5, 10)]";
-  host_task("owner", ResourcePolicy(graph, read_write(mine), write(end)), [&](TaskScope& self) {
+  host_task("parent", ResourcePolicy(graph, read_write(mine), write(end)), [&](TaskScope& self) {
     auto const refused = [&](auto const& asks) {
       return std::string(error_of([&] {
-                           host_task("part", ResourcePolicy(self, asks),
+                           host_task("child", ResourcePolicy(self, asks),
                                      [] { ADD_FAILURE() << "it ran"; });
                          }).what());
     };
@@ -202,7 +202,7 @@ TEST_F(Scopes, ErrorsSayAreasInIndicesOfTheView) {
         error_of([&] { self.demote(read(row)); }).what(),
         AllOf(HasSubstr(has), HasSubstr("cannot go on with read \"plane\" [3, 4) x [0, 8): ")));
     EXPECT_THAT(error_of([&] { self.release(Kokkos::subview(line, std::pair(6, 8))); }).what(),
-                HasSubstr("cannot release \"line\" [6, 8): that is a part"));
+                HasSubstr("cannot release \"line\" [6, 8): that is a child"));
   });
   host_task("fails", ResourcePolicy(graph, read(beside)), [] { throw std::runtime_error("boom"); });
   EXPECT_THAT(error_of([&] { graph.wait(); }).what(),
@@ -250,7 +250,7 @@ TEST_F(Resources, PartsOfATokenAreIndependentAndConflictWithTheWhole) {
                                     std::pair("c", "d"), std::pair("a", "e")));
   EXPECT_EQ(graph.dependency_graph().node(1).accesses.front().resource, "buffer");
   EXPECT_THAT(error_of([&] { (void)buffer.part(2); }).what(),
-              AllOf(HasSubstr("\"buffer\""), HasSubstr("2 parts")));
+              AllOf(HasSubstr("\"buffer\""), HasSubstr("2 children")));
   EXPECT_THROW(Token("nothing", 0), Error);
   EXPECT_EQ(buffer.part(1).part(0), buffer.part(1));
   EXPECT_EQ(Token("t", 5).part(1, 4).parts(), 3U);

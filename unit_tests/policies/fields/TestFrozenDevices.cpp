@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Iterations in plans at several places: one block for each, captured graphs, copies, and DualViews.
+// Iterations in plans at several places: one block for each, captured graphs, copies, and
+// DualViews.
 #include "DeviceFields.hpp"
 
 #include <Trellis_Late.hpp>

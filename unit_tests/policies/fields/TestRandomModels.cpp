@@ -186,8 +186,8 @@ class Submitted {
     return m_model.host_view(m_fields[k]).data();
   }
   std::vector<F> const& fields() const { return m_fields; }
-  /// The field gets other memory. One whose values the program has put there gets it with them, when
-  /// no task uses it.
+  /// The field gets other memory. One whose values the program has put there gets it with them,
+  /// when no task uses it.
   void bind_anew(TaskGraph& graph, std::size_t k, bool is_computed) {
     Values const now("f" + std::to_string(k) + " again", m_program.sizes[k]);
     if (!is_computed) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Each call of <kernels/Trellis_Blas.hpp> against the plain one, for value types, layouts, subviews.
+// Each call of <kernels/Trellis_Blas.hpp> against the plain one, for value types, layouts,
+// subviews.
 #include "KernelsTest.hpp"
 
 #include <KokkosBlas3_gemm.hpp>

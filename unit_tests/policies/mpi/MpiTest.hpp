@@ -31,9 +31,9 @@ class MpiTest : public testing::Test {
   int const left = (rank + size - 1) % size;
 
   /// For a receive that is to be told that the message `sent` is too long for it. With Open MPI a
-  /// rank that sends to itself does so first: 5.0 does not see that a message to oneself is too long
-  /// when the receive is there before it (its `self` transport, ob1's callback_match). (With MPICH
-  /// such a message is not sent before it is received.)
+  /// rank that sends to itself does so first: 5.0 does not see that a message to oneself is too
+  /// long when the receive is there before it (its `self` transport, ob1's callback_match). (With
+  /// MPICH such a message is not sent before it is received.)
   template <class T>
   auto where_truncation_is_told(TaskGraph& graph, Future<T> const& sent) const {
 #ifdef OPEN_MPI

@@ -113,9 +113,9 @@ TEST_F(MessagePlans, AllocateNothingInARound) {
   };
   allocations_in(few);
   MpiCallCounts const before = mpi_calls();
-  // A replay itself has some. And each worker keeps some regions of tasks with completions, of which
-  // one may open more and another close more, so on a busy machine there are new ones until both
-  // have enough. Then of 16 messages not even one has any.
+  // A replay itself has some. And each worker keeps some regions of tasks with completions, of
+  // which one may open more and another close more, so on a busy machine there are new ones until
+  // both have enough. Then of 16 messages not even one has any.
   constexpr int most_tries = 8;
   constexpr long messages = 8 * (many - few);
   long in_messages = messages;

@@ -60,8 +60,8 @@ TEST_F(MpiWatchdog, TellsTasksAndMessagesOnEveryRank) {
   for (std::string line; std::getline(lines, line);) EXPECT_THAT(line, StartsWith(front));
 }
 
-/// By an entry of ctest of its own, with two ranks and an MPI that survives it: the second rank ends
-/// while the first one waits for it.
+/// By an entry of ctest of its own, with two ranks and an MPI that survives it: the second rank
+/// ends while the first one waits for it.
 TEST_F(MpiWatchdog, DISABLED_APeerThatHasEndedIsAnError) {
   ASSERT_EQ(size, 2);
   MPI_Barrier(comm.comm());

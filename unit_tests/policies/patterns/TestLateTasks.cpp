@@ -107,7 +107,7 @@ TEST_F(LateTasks, MayHaveChildren) {
       host_task("whole", ResourcePolicy(graph, read_write(x)),
                 [&](TaskScope& self, Completion<long> completion, decltype(x) const& all) {
                   parallel_for(
-                      "part", ResourcePolicy(self, 2, read_write(all)),
+                      "child", ResourcePolicy(self, 2, read_write(all)),
                       KOKKOS_LAMBDA(int k, decltype(x) const& its) { its(k) += k + 1; });
                   threads.start([c = std::move(completion)]() mutable { c.done(42); });
                 });
@@ -126,9 +126,9 @@ TEST_F(LateTasks, MayBeGeneric) {
     its() = 1;
     completion.done();
   });
-  host_task("with parts", ResourcePolicy(graph, read_write(x)),
+  host_task("with children", ResourcePolicy(graph, read_write(x)),
             [](TaskScope& self, Completion<> completion, auto const& its) {
-              host_task("part", ResourcePolicy(self, read_write(its)), [its] { its() += 1; });
+              host_task("child", ResourcePolicy(self, read_write(its)), [its] { its() += 1; });
               completion.done();
             });
   graph.wait();

@@ -120,7 +120,7 @@ TEST_F(NumberTasks, AreChildrenThatRunAgain) {
     EXPECT_EQ(parts, 2 * runs);
     if (runs == 3) return;
     TaskNumber const n = k + 1 + 2 * static_cast<unsigned>(runs++);
-    host_task("part", ResourcePolicy(self, number(n)), [&] { ++parts; });
+    host_task("child", ResourcePolicy(self, number(n)), [&] { ++parts; });
     host_task("outside", ResourcePolicy(m_graph, number(n + 1), after(n)), [&] { ++parts; });
     self.respawn(after(n + 1));
     EXPECT_THROW(self.respawn(after(k + 7)), Error);

@@ -141,8 +141,8 @@ class Program {
       case Link::ends_with_child:
         return as_task([this, k](TaskScope& self, std::vector<std::uint64_t> const& all) {
           std::uint64_t const value = step(k, m_links[k].salt, all);
-          auto const part = host_task("part", ResourcePolicy(self), [value] { return value - 1; });
-          return part.then("last part", self, [](std::uint64_t n) { return n + 1; });
+          auto const part = host_task("child", ResourcePolicy(self), [value] { return value - 1; });
+          return part.then("last child", self, [](std::uint64_t n) { return n + 1; });
         });
       case Link::again:
       case Link::again_after:
@@ -151,7 +151,7 @@ class Program {
           value = step(k, value, all);
           if (++run == m_links[k].runs) return value;
           if (run % 2 == 1)
-            host_task("part", ResourcePolicy(self), [&value] { value += 1; });
+            host_task("child", ResourcePolicy(self), [&value] { value += 1; });
           else
             value += 1;
           self.wait();

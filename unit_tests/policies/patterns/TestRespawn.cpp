@@ -86,7 +86,7 @@ TEST_F(Respawn, ComesAfterAllChildrenSoFar) {
     }
     if (n == 20) return all;
     for (long& each : values)
-      host_task("part", ResourcePolicy(self), [&each] {
+      host_task("child", ResourcePolicy(self), [&each] {
         std::this_thread::yield();
         ++each;
       });
@@ -256,7 +256,7 @@ TEST_F(Respawn, ItsLastRunMayEndWithAFuture) {
       self.respawn();
       return Future<int>();
     }
-    return host_task("part", ResourcePolicy(self), [n] { return n; });
+    return host_task("child", ResourcePolicy(self), [n] { return n; });
   });
   EXPECT_EQ(last.get(), 10);
 }
@@ -341,7 +341,7 @@ Future<void> submit_poll(TaskGraph& graph, Poll how, std::atomic<bool>& happened
                          Options const&... options) {
   return host_task("poll", ResourcePolicy(graph, options...), [&, how](TaskScope& self) {
     if (happened) return;
-    if (how == Poll::after_a_child) host_task("part", ResourcePolicy(self), [] {});
+    if (how == Poll::after_a_child) host_task("child", ResourcePolicy(self), [] {});
     if (how == Poll::after_a_task)
       self.respawn(after(host_task("task", ResourcePolicy(graph), [] {})));
     else
@@ -367,7 +367,7 @@ TEST_F(Respawn, LetsOthersRunBetween) {
                   submit_poll(graph, static_cast<Poll>(how), happened, priority(of_poll)));
             for (int k = 0; k < 100; ++k) host_task("other", ResourcePolicy(graph), [] {});
             host_task("event", ResourcePolicy(graph, priority(of_event)), [&](TaskScope& self) {
-              host_task("part", ResourcePolicy(self), [&] { happened = true; });
+              host_task("child", ResourcePolicy(self), [&] { happened = true; });
             });
             if (own_policy) polls[1].get();
             graph.wait();
@@ -422,7 +422,7 @@ TEST_F(Respawn, LetsOthersRunBetweenWhileATaskWaitsForIt) {
       }
 }
 
-/// In each round of a plan, in passes, and among the parts of a task.
+/// In each round of a plan, in passes, and among the children of a task.
 TEST_F(Respawn, LetsOthersRunBetweenInRoundsAndChildren) {
   for (int const workers : {1, 2})
     for (int how = 0; how < static_cast<int>(Poll::count); ++how) {
@@ -436,7 +436,7 @@ TEST_F(Respawn, LetsOthersRunBetweenInRoundsAndChildren) {
         auto const polls =
             host_task("poll", ResourcePolicy(within, after(begin)), [&, poll](TaskScope& self) {
               if (happened) return;
-              if (poll == Poll::after_a_child) host_task("part", ResourcePolicy(self), [] {});
+              if (poll == Poll::after_a_child) host_task("child", ResourcePolicy(self), [] {});
               self.respawn();
             });
         auto const event = host_task("event", ResourcePolicy(within, after(begin)), [&] {
@@ -452,7 +452,7 @@ TEST_F(Respawn, LetsOthersRunBetweenInRoundsAndChildren) {
       graph.iterate("passes", 5, [&] { round(graph); });
       graph.wait();
       EXPECT_EQ(events, 10);
-      host_task("owner", ResourcePolicy(graph), [&](TaskScope& self) { round(self); });
+      host_task("parent", ResourcePolicy(graph), [&](TaskScope& self) { round(self); });
       graph.wait();
       EXPECT_EQ(events, 11);
     }
@@ -503,8 +503,8 @@ TEST_F(Respawn, IsNotTheLastForEver) {
   EXPECT_LT(others, 50 * 100);
 }
 
-/// Those who run again to add up what their parts have made: what was begun last goes first, else
-/// all calls of one level would be there at once.
+/// Those who run again to add up what their children have made: what was begun last goes first,
+/// else all calls of one level would be there at once.
 TEST_F(Respawn, RecursionKeepsFewTasksInFlight) {
   TaskGraph graph(respawn_workers(1));
   struct Sum {
@@ -550,7 +550,7 @@ TEST_F(Respawn, NothingGrowsWithTheNumberOfRuns) {
   int const many = sanitized ? 2000 : 50000;
   std::size_t memory = 0;
   auto const whole = host_task("whole", ResourcePolicy(graph), [&, n = 0](TaskScope& self) mutable {
-    if (n % 3 == 0) host_task("part", ResourcePolicy(self), [] {});
+    if (n % 3 == 0) host_task("child", ResourcePolicy(self), [] {});
     if (n == many / 10) memory = graph.task_memory();
     if (++n < many) self.respawn();
     return n;

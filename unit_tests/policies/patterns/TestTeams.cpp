@@ -348,7 +348,7 @@ SPACE_TEST(TeamsDo, ScratchMemoryThatTheFunctorAsksFor) {
   });
 }
 
-// ---- in plans and parts
+// ---- in plans and children
 
 struct SumOfRows {
   View<int**> x;

@@ -134,7 +134,7 @@ TEST_F(Then, MayBeAChildOfATask) {
   TaskGraph graph(then_workers(2));
   int seen = 0;
   auto const whole = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
-    auto const part = host_task("part", ResourcePolicy(self), [] { return 5; });
+    auto const part = host_task("child", ResourcePolicy(self), [] { return 5; });
     part.then("next", self, [&](int n) { seen = n; });
   });
   whole.get();
@@ -205,7 +205,7 @@ TEST_F(Then, JoinsGoOnAndHaveTheValues) {
   EXPECT_EQ(when_all(graph, one, text).then([] { return 6; }).get(), 6);
   when_all(graph).get();
   host_task("split", ResourcePolicy(graph), [&](TaskScope& self) {
-    auto const part = host_task("part", ResourcePolicy(self), [] { return 8; });
+    auto const part = host_task("child", ResourcePolicy(self), [] { return 8; });
     return when_all_values(self, part).then("eight", self, [](std::tuple<int> const& value) {
       return std::get<0>(value);
     });
@@ -306,7 +306,7 @@ TEST_F(Then, ItIsThereWhenTheInnerTaskIs) {
   nothing.get();
 }
 
-/// The value of a part; successors wait for it, too.
+/// The value of a child; successors wait for it, too.
 TEST_F(Then, TheResultOfATaskMayComeFromItsLastChild) {
   TaskGraph graph(then_workers(2));
   Kokkos::View<long*, Kokkos::HostSpace> const x("x", 4);

@@ -21,13 +21,13 @@ enum class Way { direct, serially, as_child, in_plan, in_loop };
 inline constexpr Way all_ways[] = {Way::direct, Way::serially, Way::as_child, Way::in_plan,
                                    Way::in_loop};
 inline char const* name_of(Way way) {
-  constexpr char const* names[] = {"direct", "serially", "as a part", "in a plan", "in a loop"};
+  constexpr char const* names[] = {"direct", "serially", "as a child", "in a plan", "in a loop"};
   return names[static_cast<int>(way)];
 }
 
 /// For each way, on workers of one thread and of two: `submit(target)` submits tasks to a graph or
-/// to the parts of a task and returns the future of the last one; `check(future)` is called when
-/// all are complete. In plans and loops they run several times. `views`: what parts may use.
+/// to the children of a task and returns the future of the last one; `check(future)` is called when
+/// all are complete. In plans and loops they run several times. `views`: what children may use.
 ///
 /// `submit` is called with two types of target. (nvcc wants no device lambda in it: use classes.)
 template <class Submit, class Check, class... Views>
@@ -47,7 +47,7 @@ void in_every_way(Submit const& submit, Check const& check, Views const&... view
           future = submit(graph);
           break;
         case Way::as_child:
-          host_task("owner", ResourcePolicy(graph), [&](TaskScope& self) {
+          host_task("parent", ResourcePolicy(graph), [&](TaskScope& self) {
             (static_cast<void>(self.local(views)), ...);
             future = submit(self);
           });

@@ -84,7 +84,7 @@ SPACE_TEST(PerWorker, IsTheSameForWhatAWaitingBodyRunsOnItsStack) {
       host_task("whole", ResourcePolicy(graph, atomic_add(values.token())), [&](TaskScope& self) {
         int& mine = values.local();
         mine = 5;
-        host_task("part", ResourcePolicy(self, atomic_add(values.token())),
+        host_task("child", ResourcePolicy(self, atomic_add(values.token())),
                   [&] { is_same = &values.local() == &mine && mine++ == 5; });
         self.wait();
         EXPECT_EQ(values.local(), is_same ? 6 : 5);

@@ -152,7 +152,7 @@ SPACE_TEST(RandomPool, GivesWhatAWaitingBodyRunsAnotherState) {
   auto const whole = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
     auto generator = pool.get_state();
     drawn.insert(generator.urand64());
-    host_task("part", ResourcePolicy(self), [&] {
+    host_task("child", ResourcePolicy(self), [&] {
       auto other = pool.get_state();
       for (int k = 0; k < 10; ++k) drawn.insert(other.urand64());
       pool.free_state(other);

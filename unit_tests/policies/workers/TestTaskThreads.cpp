@@ -101,7 +101,7 @@ SPACE_TEST(TaskThreads, AreThoseOfItsInstance) {
   EXPECT_EQ(without.get(), 1);
 }
 
-/// Kokkos' own part of an instance.
+/// Kokkos' own child of an instance.
 SPACE_TEST(TaskThreads, AreOnePoolForEachWorkerAndNumber) {
   std::mutex mutex;
   std::set<std::pair<int, void const*>> pools;

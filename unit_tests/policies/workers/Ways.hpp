@@ -29,13 +29,13 @@ struct Way {
     return std::to_string(workers) + " workers of " + std::to_string(threads) + " threads" +
            (serial ? ", serial" : "") +
            (how == How::plain   ? ""
-            : how == How::parts ? ", as parts"
+            : how == How::parts ? ", as children"
                                 : ", as a plan");
   }
 };
 
-/// Runs a program `rounds` times, as tasks of a graph, as parts of a task, or as a replayed plan:
-/// `submit(target)` with the graph or the scope. `owned` names what the parts touch.
+/// Runs a program `rounds` times, as tasks of a graph, as children of a task, or as a replayed
+/// plan: `submit(target)` with the graph or the scope. `owned` names what the children touch.
 template <class Submit, class... Owned>
 void run_rounds(Way const& way, int rounds, Submit const& submit, Owned const&... owned) {
   TaskGraph graph(way.options());

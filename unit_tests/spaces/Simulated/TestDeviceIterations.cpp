@@ -25,7 +25,7 @@ struct Counting {
   }
   void finish() const {
     if (fails) throw std::runtime_error("no result");
-    *result = std::atomic_ref(*on_device).load();  // where the next pass counts, too
+    *result = std::atomic_ref(*on_device).load();  // where the next iteration counts, too
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All forms of the patterns on a simulated device: by themselves, in plans and in parts.
+// All forms of the patterns on a simulated device: by themselves, in plans and in children.
 #include "Devices.hpp"
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
@@ -46,7 +46,7 @@ class DevicePatterns : public testing::TestWithParam<std::tuple<bool, Way>> {
         future = submit(graph);
         break;
       case Way::as_child:
-        host_task("owner", ResourcePolicy(graph), [&](TaskScope& self) {
+        host_task("parent", ResourcePolicy(graph), [&](TaskScope& self) {
           (static_cast<void>(self.local(views)), ...);
           future = submit(self);
         });
@@ -71,10 +71,10 @@ std::string name_of(testing::TestParamInfo<std::tuple<bool, Way>> const& info) {
   return std::string(std::get<0>(info.param) ? "Virtual" : "Real") +
          ways[static_cast<int>(std::get<1>(info.param))];
 }
-INSTANTIATE_TEST_SUITE_P(Ways, DevicePatterns,
-                         testing::Combine(testing::Bool(),
-                                          testing::Values(Way::direct, Way::as_child, Way::in_plan)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Ways, DevicePatterns,
+    testing::Combine(testing::Bool(), testing::Values(Way::direct, Way::as_child, Way::in_plan)),
+    name_of);
 
 int value_at(int i) {
   return (i * 37 + 11) % n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Plans that become graphs of a device piece by piece, and tasks of which have parts.
+// Plans that become graphs of a device piece by piece, and tasks of which have children.
 #include "Kernels.hpp"
 
 #include <stdexcept>
@@ -25,9 +25,9 @@ struct WithoutResult {
 
 class DevicePlanChildren : public EitherTime {
  protected:
-  /// A part of the task whose body calls this, on the device.
+  /// A child of the task whose body calls this, on the device.
   Future<void> child_on_device(std::string const& name, std::vector<Touch> const& touches,
-                              std::function<void()> work) {
+                               std::function<void()> work) {
     return part(Label(std::string(name), std::source_location::current()), touches,
                 Kernel{std::move(work), name}, {.space = &device});
   }
@@ -79,7 +79,7 @@ TEST_P(DevicePlanChildren, AHostTaskBetweenPiecesMaySplitIntoChildrenOnTheDevice
     std::size_t single = 0;
     for (SimulatedRecord const& record : device.log())
       single += record.kind == Kind::launch && !record.captured ? 1 : 0;
-    EXPECT_EQ(single, 3u * 2 * rounds + 1) << "the parts, and the task between";
+    EXPECT_EQ(single, 3u * 2 * rounds + 1) << "the children, and the task between";
   }
   EXPECT_EQ(device.live_graphs() + device.live_streams() + device.live_events(), 0);
 }
@@ -94,9 +94,9 @@ TEST_P(DevicePlanChildren, AChildWithoutResultCancelsThePieceBehindAndThePlanRun
     kernel(graph, device, "a", {updates(x)}, [&] { ++x[0]; });
     kernel(graph, device, "b", {updates(x)}, [&] { ++x[0]; });
     splits = task(graph, "splits", {updates(x)}, [&] {
-      child_on_device("good part", {updates(x)}, [&] { x[0] += 10; });
-      part("bad part", {updates(x)}, WithoutResult{&fails}, {.space = &device});
-      child_on_device("part behind", {updates(x)}, [&] { x[0] += 100; });
+      child_on_device("good child", {updates(x)}, [&] { x[0] += 10; });
+      part("bad child", {updates(x)}, WithoutResult{&fails}, {.space = &device});
+      child_on_device("child behind", {updates(x)}, [&] { x[0] += 100; });
     });
     behind = kernel(graph, device, "behind", {updates(x)}, [&] { x[0] += 1000; });
     kernel(graph, device, "behind too", {updates(x)}, [&] { x[0] += 1000; });
@@ -104,13 +104,13 @@ TEST_P(DevicePlanChildren, AChildWithoutResultCancelsThePieceBehindAndThePlanRun
   });
   Future<void> const whole = graph.replay(plan, 2);
   EXPECT_THAT(Bare::message_of([&] { splits.get(); }),
-              AllOf(HasSubstr("\"bad part\""), HasSubstr("no result")));
+              AllOf(HasSubstr("\"bad child\""), HasSubstr("no result")));
   EXPECT_THAT(Bare::message_of([&] { whole.get(); }), HasSubstr("no result"));
   EXPECT_THAT(Bare::message_of([&] { behind.get(); }),
               AllOf(HasSubstr("\"behind\""), HasSubstr("was cancelled")));
   EXPECT_THAT(Bare::message_of([&] { graph.wait(); }), HasSubstr("no result"));
   EXPECT_EQ(beside, 2);
-  long const left = x[0];  // a part on the device may have been launched behind the bad one
+  long const left = x[0];  // a child on the device may have been launched behind the bad one
   EXPECT_TRUE(left == 12 || left == 112) << left;
   fails = false;
   graph.replay(plan, 3);
@@ -126,16 +126,16 @@ TEST_P(DevicePlanChildren, ATaskOnTheDeviceCannotHaveAny) {
     task(graph, "splits", {updates(x)},
          [&](void* instance) {
            SimulatedDevice::launch(instance, {[] {}, "own"});
-           part("part", {updates(x)}, [] { FAIL() << "the part runs"; });
+           part("child", {updates(x)}, [] { FAIL() << "the child runs"; });
          },
          {.space = &device});
   };
   auto const text = [&] { return message_of([&] { graph.wait(); }); };
   split();
-  EXPECT_THAT(text(), AllOf(HasSubstr("\"splits\""), HasSubstr("cannot have parts")));
+  EXPECT_THAT(text(), AllOf(HasSubstr("\"splits\""), HasSubstr("cannot have children")));
   Plan const plan = graph.record(split);
   graph.replay(plan);
-  EXPECT_THAT(text(), AllOf(HasSubstr("\"splits\""), HasSubstr("cannot have parts")));
+  EXPECT_THAT(text(), AllOf(HasSubstr("\"splits\""), HasSubstr("cannot have children")));
   kernel(graph, device, "next", {updates(x)}, [&] { x[0] = 7; });  // the graph is as good as before
   graph.wait();
   EXPECT_EQ(x[0], 7);

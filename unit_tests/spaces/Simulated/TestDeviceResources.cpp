@@ -142,7 +142,7 @@ TEST_P(DualViewsOnSimulated, OfWhichAChildIsNewerLoseNothing) {
     multiply_on_host(graph, part(0), 2);
     ADD_FAILURE();
   } catch (Error const& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("a part of the DualView \"x\""));
+    EXPECT_THAT(error.what(), testing::HasSubstr("a child of the DualView \"x\""));
   }
   EXPECT_EQ(sum_of(x), 12);
   multiply_on_host(graph, part(0), 2);

@@ -263,7 +263,7 @@ void World::ask_in_pass(Follower& follower, Loop const& loop, Instance* first, I
       follower.loop = nullptr;
       Shared& other = m_shared[loop.graph == 0 ? 1 : 0];
       auto const done =
-          Bare::task(*other.graph, "waits for a pass", {}, [first] { first->future.wait(); });
+          Bare::task(*other.graph, "waits for an iteration", {}, [first] { first->future.wait(); });
       done.wait();
       follower.loop = &loop;
       break;
@@ -271,7 +271,7 @@ void World::ask_in_pass(Follower& follower, Loop const& loop, Instance* first, I
   }
 }
 
-/// Into one part that does the same.
+/// Into one child that does the same.
 void World::refine(Instance& instance) {
   Bare::refine(instance.future.plain(), [&](Impl::TaskHandle const& owner) {
     Bare::part_of(owner, instance.label + " refined", touches(instance), [this, at = &instance] {

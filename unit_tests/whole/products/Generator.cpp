@@ -41,9 +41,9 @@ class Generator {
     bool awaits = true;
   };
 
-  /// To those around it a replay, of a plan or of a pass, is one task. What one of its tasks waits
-  /// for must not need what another excludes, nor depend on a task that does. So either its tasks
-  /// exclude others or they wait.
+  /// To those around it a replay, of a plan or of an iteration, is one task. What one of its tasks
+  /// waits for must not need what another excludes, nor depend on a task that does. So either its
+  /// tasks exclude others or they wait.
   void draw_whether_it_excludes(Place& place) {
     place.excludes = chance(50);
     place.awaits = !place.excludes;
@@ -68,8 +68,8 @@ class Generator {
     m_waits = chance(30);
     m_watchers = chance(35);
     m_states = chance(15);
-    // A pass that was replayed is one task to those around it; and nobody knows when other threads'
-    // tasks came.
+    // An iteration that was replayed is one task to those around it; and nobody knows when other
+    // threads' tasks came.
     m_synchronizing = !m_loops && chance(15);
     // The main thread runs these when it waits, so it must be the one that submits.
     m_main_thread = m_submitters == 1 && chance(15);

@@ -9,14 +9,14 @@
 
 /// The same tasks one by one.
 ///
-/// The order is that of submission, which the ids tell. A pass of a loop that was replayed has no
-/// id of its own; it takes its place behind what its thread has submitted before (and several
-/// submitting threads share with loops only what commutes).
+/// The order is that of submission, which the ids tell. An iteration of a loop that was replayed
+/// has no id of its own; it takes its place behind what its thread has submitted before (and
+/// several submitting threads share with loops only what commutes).
 ///
-/// Which tasks are cancelled follows from the failures, but not always to the letter: a pass fails
-/// as a whole or task by task, depending on whether it was replayed; so what may be cancelled and
-/// what must be are two questions, and in between it counts what happened. Where that does not tell
-/// enough, for a replay that may be cancelled, the rest of the program is not compared.
+/// Which tasks are cancelled follows from the failures, but not always to the letter: an iteration
+/// fails as a whole or task by task, depending on whether it was replayed; so what may be cancelled
+/// and what must be are two questions, and in between it counts what happened. Where that does not
+/// tell enough, for a replay that may be cancelled, the rest of the program is not compared.
 namespace products {
 
 using namespace trellis;

@@ -56,7 +56,7 @@ struct Step {
   enum class Kind : char {
     dawdle = 'd',
     submit = 's',  ///< a task, to the graph
-    part = 'p',    ///< a part of itself
+    part = 'p',    ///< a child of itself
     wait_children = 'P',
     await = 'w',    ///< a task that had been submitted before this one
     ask = 'q',      ///< ... whether it is done
@@ -120,16 +120,16 @@ struct Plan {
 struct Loop {
   struct Item {
     int task = -1;
-    int every = 1;  ///< submitted in the passes k with k % every == offset
+    int every = 1;  ///< submitted in the iterations k with k % every == offset
     int offset = 0;
   };
-  /// What the body does at its end with the future of the pass's first task.
+  /// What the body does at its end with the future of the iteration's first task.
   enum class Asks : char {
     nothing = '-',
     once = 'q',        ///< is it done?
     until_done = 'Q',  ///< ... till it is
     waits = 'w',
-    waits_for_last = 'l',  ///< for that of the pass before
+    waits_for_last = 'l',  ///< for that of the iteration before
     thread = 't',          ///< another thread waits for it, which is joined after the loop
     joins = 'T',           ///< ... which the body joins
     other_graph = 'o',     ///< a task of the other graph waits for it, and the body for that
@@ -137,7 +137,7 @@ struct Loop {
   int graph = 0;
   int passes = 1;
   Asks asks = Asks::nothing;
-  int ends_after = -1;  ///< the pass that says that it was the last
+  int ends_after = -1;  ///< the iteration that says that it was the last
   std::vector<Item> items = {};
 };
 

@@ -193,7 +193,8 @@ struct Thrown : std::runtime_error {
   Instance const* instance;
 };
 
-/// All that it does when it is said that it is over, unless it has steps, which are those of a body.
+/// All that it does when it is said that it is over, unless it has steps, which are those of a
+/// body.
 void World::run_late_body(Instance& instance, Run& run) {
   Task const& task = *instance.task;
   auto completion = std::make_shared<Completion<>>(Impl::CompletionInternals::open(Bare::self()));
@@ -294,7 +295,7 @@ void World::steps(Instance& instance, Run& run) {
       case Step::Kind::wait_children:
         try {
           Bare::wait_for_children();
-        } catch (...) {  // the failure of a part is also that of the whole
+        } catch (...) {  // the failure of a child is also that of the whole
         }
         break;
       case Step::Kind::await:
@@ -481,7 +482,7 @@ AnyFuture World::hand_in(Instance& instance, Impl::TaskHandle const* owner, F fu
   return Bare::task(*shared.graph, instance.label, all, std::move(functor), properties);
 }
 
-/// Hands the instance in, to a graph or as a part, and notes when that was.
+/// Hands the instance in, to a graph or as a child, and notes when that was.
 void World::submit(Instance& instance, Impl::TaskHandle const* owner) {
   beat();
   Task const& task = *instance.task;

@@ -106,7 +106,7 @@ thread t0 t1 t2 R0 r0*9 z71 t8 t9
 thread q9 g7 z55
 thread q9 z2 q5 z79 w5 w0
 )",
-    // A functor that is destroyed later waits for the task on whose stack its thread runs a part.
+    // A functor that is destroyed later waits for the task on whose stack its thread runs a child.
     R"(program seed=157015 keeps_plans
 graph workers=3 cap=64 policy=work_stealing streams=3
 task 0 g0 h a1+2 u11+1 slow functor=-d do=d

@@ -112,8 +112,8 @@ struct Run {
   std::vector<Instance*> parts = {};
 };
 
-/// Recorded tasks, and those that a pass of a loop has collected, have handles with something else
-/// than an id.
+/// Recorded tasks, and those that an iteration of a loop has collected, have handles with something
+/// else than an id.
 inline constexpr std::uint64_t numberless = std::uint64_t{1} << 62U;
 
 /// A task as it was submitted once; a recorded one runs several times.
@@ -122,7 +122,7 @@ struct Instance {
   int number = -1;  ///< in the program; -1: submitted by a destructor
   std::uint64_t salt = 0;
   std::string label;
-  Instance* owner = nullptr;  ///< it is a part of
+  Instance* owner = nullptr;  ///< it is a child of
   Loop const* loop = nullptr;
   bool recorded = false;            ///< in a plan of the program's
   std::vector<Instance*> before;    ///< named in after(...)
@@ -162,8 +162,8 @@ struct Event {
   Recording* recording = nullptr;
   std::uint64_t rounds = 0;
   AnyFuture replay;
-  /// The order of submission: ids; what has none, as it was submitted within a pass, comes after
-  /// what the same thread has submitted before.
+  /// The order of submission: ids; what has none, as it was submitted within an iteration, comes
+  /// after what the same thread has submitted before.
   std::uint64_t id = 0;
   std::uint64_t behind = 0;
   bool ends_phase = false;  ///< `wait`
@@ -290,7 +290,7 @@ class World {
     std::deque<std::function<void()>> polled;  ///< guarded by mutex
     std::optional<trellis::Progress> progress;
     std::optional<trellis::TaskNumbers> numbers;
-    trellis::TaskGraph* graph = nullptr;  ///< tasks still submit while `owner` destroys it
+    trellis::TaskGraph* graph = nullptr;  ///< tasks still submit while `parent` destroys it
     std::atomic<bool> accepts{true};      ///< false: gone
     std::atomic<bool> closing{false};
     Task by_destructor;

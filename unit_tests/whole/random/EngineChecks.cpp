@@ -125,7 +125,7 @@ void Checks::at_the_end() {
 
 void Checks::find_spans(std::vector<int> const& order) {
   m_spans.assign(m_program.tasks.size(), {std::numeric_limits<std::uint64_t>::max(), 0});
-  for (std::size_t n = order.size(); n-- > 0;) {  // owners come before their parts
+  for (std::size_t n = order.size(); n-- > 0;) {  // parents come before their children
     int const t = order[n];
     Span& own = m_spans[static_cast<std::size_t>(t)];
     if (record(t).ran) {
@@ -168,7 +168,7 @@ bool Checks::exclude(int first, int second) const {
   return false;
 }
 
-/// The ids of the task and those that it is a part of, the whole first.
+/// The ids of the task and those that it is a child of, the whole first.
 std::vector<std::uint64_t> Checks::place_of(int t) const {
   std::vector<std::uint64_t> place;
   for (; t >= 0; t = task(t).owner) place.insert(place.begin(), record(t).handle.id);
@@ -176,7 +176,7 @@ std::vector<std::uint64_t> Checks::place_of(int t) const {
 }
 
 void Checks::order_of_events(std::vector<int> const& order) {
-  // Parts come in the place of their owner.
+  // Children come in the place of their parent.
   if (m_program.settings.policy == "serial" && !m_program.has_waits_in_tasks() &&
       !m_program.has_several_threads()) {
     std::map<std::vector<std::uint64_t>, int> serial;
@@ -236,7 +236,7 @@ void Checks::nodes(std::vector<TaskRecord> const& nodes, std::vector<int> const&
     if (trellis::to_string(node.state) != to_string(should_be.fate[static_cast<std::size_t>(t)]))
       complain("node ", node.label, " is ", std::string(trellis::to_string(node.state)));
     if (node.parent != (task(t).owner < 0 ? 0 : record(task(t).owner).handle.id))
-      complain("node ", node.label, " is a part of #", std::to_string(node.parent));
+      complain("node ", node.label, " is a child of #", std::to_string(node.parent));
     if ((node.pattern == "refined") != record(t).refined)
       complain("node ", node.label, " is ", node.pattern);
     if (node.demotions.size() != should_be.stage[static_cast<std::size_t>(t)])

@@ -35,7 +35,7 @@ struct Record {
   bool ran = false;
   bool over = false;
   bool refined = false;
-  bool refused = false;  ///< its submission threw: it would wait for its own owner
+  bool refused = false;  ///< its submission threw: it would wait for its own parent
   std::uint64_t digest = 0;
   std::uint64_t started = 0;
   std::uint64_t finished = 0;               ///< its body
@@ -93,7 +93,7 @@ class Checks {
   trellis::TaskGraph& m_graph;
   std::vector<Record> const& m_records;
   std::vector<std::vector<std::uint64_t>> const& m_memory;
-  /// by task: from the start of its body or first part to the end of all
+  /// by task: from the start of its body or first child to the end of all
   std::vector<Span> m_spans;
   std::vector<std::size_t> m_stage;  ///< by task: after how many demotions it ended
   std::string m_problems;

@@ -255,7 +255,7 @@ class Run {
     return trellis::Test::any_orchestration(number / 2);
   }
 
-  /// `owner`: null, or what it is to be a part of.
+  /// `parent`: null, or what it is to be a child of.
   void submit(int t, TaskHandle const* owner) {
     Task const& model = task(t);
     Requests const requests = requests_of(model.accesses);
@@ -366,7 +366,7 @@ class Run {
       }
   }
 
-  /// Lets out what says that a part has failed, unless the task catches it.
+  /// Lets out what says that a child has failed, unless the task catches it.
   void wait_children(int inside) {
     try {
       GraphInternals::wait_for_children(GraphInternals::running());
@@ -376,13 +376,13 @@ class Run {
         return;
       }
       if (!m_program.settings.wild || error.kind() != trellis::Error::Kind::deadlock)
-        complain("waiting for the parts of ", name_of(inside), " throws ", error.what());
+        complain("waiting for the children of ", name_of(inside), " throws ", error.what());
       return;
     }
     for (Step const& step : task(inside).steps)
       if (step.kind == Step::Kind::submit && task(step.task).owner == inside &&
           record(step.task).handle.valid() && !record(step.task).handle.is_done())
-        complain("the wait for the parts of ", name_of(inside), " returns before ",
+        complain("the wait for the children of ", name_of(inside), " returns before ",
                  name_of(step.task), " is done");
   }
 
@@ -402,7 +402,7 @@ class Run {
   }
 
   void wait_for(int awaited, int inside) {
-    // The thread that submits the owner may not have its handle yet.
+    // The thread that submits the parent may not have its handle yet.
     bool const owner = inside >= 0 && task(inside).owner == awaited;
     TaskHandle const& handle = owner ? record(awaited).self : record(awaited).handle;
     if (!handle.valid()) return;  // its parent was cancelled

@@ -23,7 +23,7 @@ struct Happened {
   std::atomic<std::uint64_t> refined{0};
   std::atomic<std::uint64_t> not_refined{0};  ///< it was too late
   std::atomic<std::uint64_t> parts{0};
-  std::atomic<std::uint64_t> failed_owners{0};  ///< because of a part
+  std::atomic<std::uint64_t> failed_owners{0};  ///< because of a child
   std::atomic<std::uint64_t> chosen_orders{0};  ///< recorded exclusion edges
 };
 [[nodiscard]] Happened& happened();

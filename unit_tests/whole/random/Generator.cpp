@@ -178,15 +178,15 @@ class Generator {
 
   /// What is known of a body that is being made.
   struct Body {
-    Known known = {};  ///< submitted before the task, or before whatever it is a part of
+    Known known = {};  ///< submitted before the task, or before whatever it is a child of
     std::vector<int> only = {};
     int depth = 0;
     bool quiet =
-        false;  ///< neither it nor what it is a part of excludes anybody: it may wait outside
+        false;  ///< neither it nor what it is a child of excludes anybody: it may wait outside
     std::vector<Access> has = {};  ///< now
     std::vector<Access> local = {};
     Known parts = {};
-    Known running = {};  ///< parts that may not be done
+    Known running = {};  ///< children that may not be done
     Known children = {};
   };
 
@@ -271,7 +271,7 @@ class Generator {
       steps.push_back({Step::Kind::wait_for, candidates[index_of(candidates)]});
   }
 
-  /// What the parts that may still run touch is theirs, unless it does not matter who is first.
+  /// What the children that may still run touch is theirs, unless it does not matter who is first.
   bool may_compute(Body const& body) const {
     auto const apart = [](Access const& a, Access const& b) {
       if (a.array != b.array || (!conflict(a.how, b.how) && !exclude(a.how, b.how))) return true;
@@ -288,7 +288,7 @@ class Generator {
     return true;
   }
 
-  /// A part of the owner, which is in the middle of its body.
+  /// A child of the parent, which is in the middle of its body.
   void add_child(Task& owner, int parent_number, Body& body) {
     if (chance(6)) add_local(owner.steps, body);
     --m_budget;
@@ -310,7 +310,7 @@ class Generator {
       for (int k = below(4); k > 0; --k)
         task.accesses.push_back(
             part_of(pool[static_cast<std::size_t>(below(static_cast<int>(pool.size())))], true));
-    // After parts submitted before, or, where nobody can be held up, after what was there before
+    // After children submitted before, or, where nobody can be held up, after what was there before
     // the whole.
     Known siblings = body.parts;
     if (!siblings.empty() && chance(6)) task.after.push_back(siblings[index_of(siblings)]);
@@ -320,7 +320,8 @@ class Generator {
     bool const exclusive = may_exclude(task);
     if (m_with.waits && !siblings.empty() && (!exclusive || m_with.wild_waits) && chance(8))
       task.steps.push_back({Step::Kind::wait_for, siblings[index_of(siblings)]});
-    if (m_with.wild_waits && chance(10)) task.steps.push_back({Step::Kind::wait_for, parent_number});
+    if (m_with.wild_waits && chance(10))
+      task.steps.push_back({Step::Kind::wait_for, parent_number});
     if (chance(2)) {
       m_program.tasks[static_cast<std::size_t>(number)] = task;
       Body inner;
@@ -364,7 +365,7 @@ class Generator {
     return access;
   }
 
-  /// What parts that may still run have, the owner must keep.
+  /// What children that may still run have, the parent must keep.
   bool parts_allow(Body const& body, std::vector<Access> const& rest) const {
     for (int const part : body.running)
       for (Access const& theirs : m_program.task(part).accesses) {

@@ -121,7 +121,7 @@ class Oracle {
     if (its < 0 || arrival(origin) < arrival(its)) its = origin;
   }
 
-  /// `cancelled_by`: the origin of the owner's failure, when that was cancelled with its parts.
+  /// `cancelled_by`: the origin of the parent's failure, when that was cancelled with its children.
   void execute(int t, int cancelled_by = -1) {
     Task const& task = m_program.task(t);
     fate(t) = Fate::done;

@@ -56,7 +56,7 @@ std::string to_string(Program const& program) {
   for (std::size_t t = 0; t < program.tasks.size(); ++t) {
     Task const& task = program.tasks[t];
     out << "  task " << t << ':';
-    if (task.owner >= 0) out << " part of " << task.owner;
+    if (task.owner >= 0) out << " child of " << task.owner;
     for (Access const& access : task.accesses) write_access(out, access);
     if (task.tag != 0) out << " tag(" << task.tag << ')';
     for (int const before : task.after) out << " after(" << before << ')';
@@ -69,9 +69,9 @@ std::string to_string(Program const& program) {
       write_steps(out, body_of(task));
       out << " }";
     }
-    if (!task.catches) out << " lets failures of its parts pass";
+    if (!task.catches) out << " lets failures of its children pass";
     if (!task.refinement.empty()) {
-      out << " or parts";
+      out << " or children";
       for (int const part : task.refinement) out << ' ' << part;
     }
     if (task.throws) out << " throws";

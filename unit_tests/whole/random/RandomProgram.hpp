@@ -41,7 +41,8 @@ inline constexpr int how_count = 11;
 [[nodiscard]] bool conflict(How a, How b);
 /// They may change places, but not run at the same time.
 [[nodiscard]] bool exclude(How a, How b);
-/// May a task that has the first go on with the second? (A part's access lies within its owner's.)
+/// May a task that has the first go on with the second? (A child's access lies within its
+/// parent's.)
 [[nodiscard]] bool covers(How a, How b);
 
 /// Elements `first + sum of i_k * stride_k` of an array, `0 <= i_k < extent_k`.
@@ -56,7 +57,7 @@ struct Access {
   int first = 0;
   std::vector<Dimension> dimensions = {};
   bool tells_allocation =
-      true;  ///< else it is an unmanaged View: nobody knows what it is a part of
+      true;  ///< else it is an unmanaged View: nobody knows what it is a child of
   friend bool operator==(Access const&, Access const&) = default;
 
   [[nodiscard]] std::vector<int> elements() const;  ///< sorted, each once
@@ -68,12 +69,12 @@ struct Step {
     submit,
     wait_for,
     pause,
-    compute,     ///< what the task still accesses (only in bodies that say so)
-    wait_children,  ///< for the parts submitted so far
-    demote,      ///< to `accesses`
-    release,     ///< `accesses`
-    local,       ///< the body made the array of the access itself
-    refine,      ///< a task: in its place those of `refinement`, if it is still pending
+    compute,        ///< what the task still accesses (only in bodies that say so)
+    wait_children,  ///< for the children submitted so far
+    demote,         ///< to `accesses`
+    release,        ///< `accesses`
+    local,          ///< the body made the array of the access itself
+    refine,         ///< a task: in its place those of `refinement`, if it is still pending
   } kind;
   int task = -1;
   std::vector<Access> accesses = {};
@@ -91,10 +92,10 @@ struct Task {
   std::uint64_t salt = 0;
   std::vector<Step> steps = {};
   bool says_when_to_compute = false;  ///< else `steps_first` does
-  bool catches = true;                ///< what a wait for its parts throws
+  bool catches = true;                ///< what a wait for its children throws
   int tag = 0;
-  std::vector<int> refinement = {};  ///< parts that do the same together
-  int owner = -1;                    ///< the task that it is a part of
+  std::vector<int> refinement = {};  ///< children that do the same together
+  int owner = -1;                    ///< the task that it is a child of
   // Derived.
   int parent = -1;  ///< the task whose body submits it, or that is refined to it
   int phase = 0;
@@ -123,7 +124,7 @@ struct Program {
   std::uint64_t seed = 0;
   Settings settings;
   std::vector<int> arrays = {};  ///< number of elements
-  /// To these all accesses are by states, to one interval, and Trellis is told of it as a part of
+  /// To these all accesses are by states, to one interval, and Trellis is told of it as a child of
   /// the state.
   std::vector<int> tokens = {};
   std::vector<Rule> rules = {};
@@ -161,7 +162,7 @@ struct Ingredients {
   bool threads = false;  ///< several threads submit
   bool serial = false;
   bool parts = false;
-  bool child_waits = false;  ///< bodies wait for their parts
+  bool child_waits = false;  ///< bodies wait for their children
   bool demotion = false;
   bool refine = false;
   bool states = false;
@@ -252,7 +253,7 @@ struct Outcome {
   std::vector<std::size_t> stage;     ///< by task: after how many demotions it ended
   std::vector<std::size_t> steps;     ///< by task: how many of its body's were followed
 };
-/// Runs the tasks one by one in this order (of submission), parts in the place of their owner.
+/// Runs the tasks one by one in this order (of submission), children in the place of their parent.
 /// `refined`: the tasks that were refined.
 [[nodiscard]] Outcome run_serially(Program const& program, Conflicts const& conflicts,
                                    std::vector<int> const& order, std::vector<bool> const& refined);

@@ -170,7 +170,7 @@ TEST(FoundPrograms, a_main_thread_task_that_waits_for_its_child_ends_with_one_wo
 
 // --- tasks that change while they run ------------------------------------------------------------
 
-/// A task submitted after the owner of a failed part is over learns of it another way than one
+/// A task submitted after the parent of a failed child is over learns of it another way than one
 /// before.
 TEST(FoundPrograms, what_comes_after_a_task_that_a_part_made_fail_is_cancelled) {
   Program program;
@@ -225,7 +225,7 @@ TEST(FoundPrograms, a_path_leads_past_a_state_that_was_given_up) {
   expect_well(program);
 }
 
-/// Task 1 has its exclusive access until its part 2 is over; 3 was submitted before that.
+/// Task 1 has its exclusive access until its child 2 is over; 3 was submitted before that.
 TEST(FoundPrograms, in_serial_order_nobody_comes_between_an_exclusive_task_and_its_parts) {
   Program program;
   program.arrays = {4};
@@ -239,7 +239,7 @@ TEST(FoundPrograms, in_serial_order_nobody_comes_between_an_exclusive_task_and_i
   expect_well(program);
 }
 
-/// Task 0 waits for what comes after its own end: through 1, whose part 2 comes after 0.
+/// Task 0 waits for what comes after its own end: through 1, whose child 2 comes after 0.
 TEST(FoundPrograms, a_wait_that_a_part_makes_hopeless_meanwhile_throws) {
   Program program;
   program.settings = {.workers = 4, .wild = true};
@@ -252,7 +252,7 @@ TEST(FoundPrograms, a_wait_that_a_part_makes_hopeless_meanwhile_throws) {
   expect_well(program);
 }
 
-/// Behind part 1, by way of 2, is task 3, which is not a part of 0: its accesses are none of 1's
+/// Behind child 1, by way of 2, is task 3, which is not a child of 0: its accesses are none of 1's
 /// business, and an edge for them would have no reason.
 TEST(FoundPrograms, a_demotion_of_a_part_adds_no_edge_to_a_task_that_is_no_part) {
   Program program;

@@ -42,8 +42,8 @@ struct Step {
   Number factor;
   Number term;
   int depth;     ///< of splitting
-  bool joins;    ///< a split ends with a part that adds 1 to all of it
-  bool demotes;  ///< a split waits for its parts, goes on with reading, and takes the sum
+  bool joins;    ///< a split ends with a child that adds 1 to all of it
+  bool demotes;  ///< a split waits for its children, goes on with reading, and takes the sum
 };
 
 std::vector<Step> make_steps(std::mt19937_64& random, int elements, int count) {
