@@ -86,5 +86,5 @@ int main() {
   for (trellis::TaskId const join : tasks.find("join"))
     std::printf("a join after %zu forks\n", tasks.predecessors(join).size());
   for (trellis::TaskId const whole : tasks.find("whole"))
-    std::printf("a whole of %zu children\n", tasks.parts(whole).size());
+    std::printf("a whole of %zu children\n", tasks.children(whole).size());
 }

@@ -37,7 +37,7 @@ void measure_fork_joins(benchmark::State& state, Section const& section) {
 template <ForkJoinPolicy policy>
 struct Fixed final : Orchestration {
   [[nodiscard]] std::string name() const override { return "fixed"; }
-  [[nodiscard]] ForkJoinPolicy section(int, std::size_t, TaskKind) override { return policy; }
+  [[nodiscard]] ForkJoinPolicy fork_join(int, std::size_t, TaskKind) override { return policy; }
 };
 
 template <ForkJoinPolicy policy>

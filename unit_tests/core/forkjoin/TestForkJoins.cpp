@@ -602,7 +602,7 @@ TEST(ForkJoinCounters, CountTheChildrenInFlight) {
     EXPECT_EQ(beside, 1);
     EXPECT_EQ(inner, 1 + 4);
     EXPECT_EQ(now().fork_join_children, 0);
-    EXPECT_EQ(now().sections, 0);
+    EXPECT_EQ(now().fork_joins, 0);
   }
 }
 

@@ -427,7 +427,7 @@ SPACE_TEST(PlanAccesses, TokensWithPartsKeepTheirOrder) {
   TaskGraph graph(with_workers(3));
   Plan const plan = graph.record([&] {
     for (int half = 0; half != 2; ++half)
-      host_task("half", ResourcePolicy(graph, write(halves.child(half))),
+      host_task("half", ResourcePolicy(graph, write(halves.part(half))),
                 [&, half] { ++rounds[static_cast<std::size_t>(half)]; });
     host_task("swap", ResourcePolicy(graph, write(halves)), [&] {
       ++swaps;

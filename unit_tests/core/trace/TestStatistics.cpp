@@ -193,17 +193,17 @@ TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
     statistics.held(-2);
     // Faster than any sample.
     for (int depth = 0; depth < 100; ++depth) {
-      statistics.section(1);
-      statistics.section(1);
-      statistics.section(-1);
-      statistics.section(-1);
+      statistics.fork_join(1);
+      statistics.fork_join(1);
+      statistics.fork_join(-1);
+      statistics.fork_join(-1);
     }
     GraphStatistics const now = statistics.now();
     EXPECT_EQ(now.spawned_fusable, 6u);
     EXPECT_EQ(now.held, 3);
     EXPECT_EQ(now.batches, 2u);
     EXPECT_EQ(now.batched, 5u);
-    EXPECT_EQ(now.sections, 0);
+    EXPECT_EQ(now.fork_joins, 0);
   }
   // The name of the graph has a comma, so not with rows_of.
   std::ifstream in(path);

@@ -265,7 +265,7 @@ SPACE_TEST(WarnFlow, OfTokensStatesAndForeignMemoryNothingIsKnown) {
   expect_silence([&](TaskGraph& graph) {
     for (int k = 0; k < 3; ++k) {
       host_task("token", ResourcePolicy(graph, write(token)), [] {});
-      host_task("half", ResourcePolicy(graph, write(token.child(0))), [] {});
+      host_task("half", ResourcePolicy(graph, write(token.part(0))), [] {});
       host_task("there", ResourcePolicy(graph, write(there)), [] {});
       host_task("state", ResourcePolicy(graph, access(x, Use(Journal::Entry::append))), [] {});
     }

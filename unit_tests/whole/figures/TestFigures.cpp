@@ -111,7 +111,7 @@ std::vector<std::string> demotions_of(TaskGraph const& graph, std::string const&
 std::vector<std::string> parts_of(TaskGraph const& graph, std::string const& label) {
   SchedulingGraph const recorded = graph.scheduling_graph();
   std::vector<std::string> labels;
-  for (TaskId const part : recorded.parts(figures::record_of(graph, label).id))
+  for (TaskId const part : recorded.children(figures::record_of(graph, label).id))
     labels.push_back(short_label(recorded.node(part).label));
   return labels;
 }
