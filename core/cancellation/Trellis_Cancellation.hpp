@@ -5,6 +5,7 @@
 #include <Trellis_TaskId.hpp>
 #include <impl/Trellis_FailurePtr.hpp>
 #include <impl/Trellis_TaskHandle.hpp>
+#include <task/Trellis_Task.hpp>
 #include <task/Trellis_Unlocked.hpp>
 #include <base/Trellis_Reserve.hpp>
 
@@ -52,8 +53,8 @@ class Cancellation {
   /// Gives a task that has been asked to stop the failure. Returns whether it has been asked.
   bool reach(Task& task) { return any() && reach_asked(task); }
   /// Called when the task is complete.
-  void forget(TaskId task) {
-    if (any()) forget_asked(task);
+  void completed(Task const& task) {
+    if (any()) forget_asked(task.id);
   }
 
  private:

@@ -110,6 +110,14 @@ void Destructors::count_what_is_deferred() {
   if (mark_deferred_objects(this, passed)) m_destroyers.fetch_add(1, std::memory_order_seq_cst);
 }
 
+bool Destructors::run(Task& task, WorkerSlot& slot, Task*& /*next*/) {
+  if (task.keeps_body || slot.deferred.empty() || Frame::top != nullptr) return false;
+  Task* in_hand = &task;
+  Holding const holding(slot, in_hand);
+  destroy_deferred(slot, slot);
+  return in_hand == nullptr;
+}
+
 void Destructors::destroy_deferred(WorkerSlot& slot, WorkerSlot& on) {
   if (slot.deferred.empty()) return;
   Destroyer const counted(*this);

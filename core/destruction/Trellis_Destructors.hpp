@@ -73,6 +73,10 @@ class Destructors {
   void destroy_extras(Task& task, WorkerSlot& slot, Task*& next);
 
   // For deferred bodies:
+  /// At a station, see Features. A task that may take long runs after the bodies whose destruction
+  /// was deferred. But they are not destroyed above a task that waits: a destructor may wait for
+  /// that one. True: another thread has taken the task meanwhile.
+  [[nodiscard]] bool run(Task& task, WorkerSlot& slot, Task*& next);
   /// Destroys the deferred bodies of `slot` on this thread, whose slot is `on`.
   void destroy_deferred(WorkerSlot& slot, WorkerSlot& on);
   void destroy_deferred_of_workers();

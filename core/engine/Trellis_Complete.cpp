@@ -60,16 +60,16 @@ class Engine::TaskEnds {
   [[gnu::always_inline]] void end_body(FailurePtr const& failure) {
     m_keeps_body = m_task.keeps_body && failure == nullptr && !m_task.is_split &&
                    (m_task.runs_on_device() || Frame::top == nullptr);
-    if (!m_keeps_body) m_engine.m_destructors.destroy_body(m_task, m_slot);
+    if (!m_keeps_body) m_engine.m_features.destructors.destroy_body(m_task, m_slot);
   }
   [[gnu::always_inline]] void end_life(FailurePtr const& failure) {
     m_has_waiter = m_task.end_life([&]() __attribute__((always_inline)) {
       m_task.prefetch_successors();
       m_engine.give_up_exclusive(m_task, m_slot);
       if (failure != nullptr) [[unlikely]]
-        m_engine.m_policy_edges.stops_failure(m_task.id, m_slot.spared);
+        m_engine.m_features.policy_edges.stops_failure(m_task.id, m_slot.spared);
     });
-    m_engine.m_cancellation.forget(m_task.id);
+    m_engine.m_features.completed(m_task);
   }
   [[gnu::always_inline]] void release(FailurePtr const& failure, Vector<Task*>& ready) {
     if (failure == nullptr)
@@ -78,7 +78,7 @@ class Engine::TaskEnds {
       m_engine.hand_on_failure(m_task, m_slot, failure);
   }
   [[gnu::always_inline]] void leave(Task*& next) {
-    Destructors& destructors = m_engine.m_destructors;
+    Destructors& destructors = m_engine.m_features.destructors;
     Workers& workers = m_engine.m_workers;
     if (m_task.has_objects) destructors.destroy_extras(m_task, m_slot, next);
     bool too_many_deferred = false;
@@ -91,10 +91,10 @@ class Engine::TaskEnds {
     m_slot.completed.store(completed, std::memory_order_release);
     if (m_has_waiter || ((completed & (m_engine.m_room_check - 1)) == 0 && workers.anyone_waits()))
       workers.wake_waiters();
-    if (too_many_deferred && Frame::top == nullptr) {  // else later, see run_one
+    if (too_many_deferred && Frame::top == nullptr) {  // else later, see Destructors::run
       Holding const holding(m_slot, next);
       destructors.destroy_deferred(m_slot, m_slot);
-      if (!m_engine.m_device_tasks.busy() || destructors.too_many_of_devices())
+      if (!m_engine.m_features.device_tasks.busy() || destructors.too_many_of_devices())
         destructors.destroy_deferred_of_devices(m_slot);
     }
   }
@@ -118,7 +118,7 @@ Task* Engine::finish_child(Task& first, WorkerSlot& slot, TaskState state, int r
   TaskId id = first.id;
   if (first.failure != nullptr) inherit(*scope->parent, first.failure);
   Task* next = finish_task(first, slot, state, row);
-  if (scope->shrinks) m_demotions.child_over(*scope, id, slot);
+  if (scope->shrinks) m_features.demotions.child_over(*scope, id, slot);
   while (scope != nullptr && scope->open.child_over(Children::runs_body(Frame::top, *scope))) {
     Task& whole = *scope->parent;
     state = scope->parent_state == TaskState::done ? state_of_parent(whole) : scope->parent_state;
@@ -128,7 +128,7 @@ Task* Engine::finish_child(Task& first, WorkerSlot& slot, TaskState state, int r
     Holding const holding(slot, next);
     if (scope != nullptr && whole.failure != nullptr) inherit(*scope->parent, whole.failure);
     Task* const another = finish_one(whole, slot, state, row);
-    if (scope != nullptr && scope->shrinks) m_demotions.child_over(*scope, id, slot);
+    if (scope != nullptr && scope->shrinks) m_features.demotions.child_over(*scope, id, slot);
     if (next == nullptr)
       next = another;
     else if (another != nullptr)
@@ -168,7 +168,7 @@ Task* Engine::hand_over_each(Vector<Task*>& ready, WorkerSlot& slot) {
   auto const release = [&](Task& task) {
     if (task.marks.has_own_queue)
       push(task, &slot);
-    else if (m_device_tasks.launches_here(task))
+    else if (m_features.device_tasks.launches_here(task))
       to_launch.push_back(&task);
     else
       ready[kept++] = &task;  // this place has been read already
@@ -179,16 +179,17 @@ Task* Engine::hand_over_each(Vector<Task*>& ready, WorkerSlot& slot) {
     if (k == first)
       release(*ready[k++]);
     else
-      any_held = m_fusion.hold(std::span(ready).subspan(first, k - first), release) || any_held;
+      any_held =
+          m_features.fusion.hold(std::span(ready).subspan(first, k - first), release) || any_held;
   }
   ready.resize(kept);
   Task* next = nullptr;
   if (!ready.empty()) next = give_to_policy(ready, slot);
-  if (any_held) m_fusion.tell();
+  if (any_held) m_features.fusion.tell();
   // Now other threads can find the rest, and `ready` may be used again.
   if (!to_launch.empty()) {
-    m_device_tasks.order_launches(to_launch);
-    for (Task* task : to_launch) m_device_tasks.launch(*task, slot);
+    m_features.device_tasks.order_launches(to_launch);
+    for (Task* task : to_launch) m_features.device_tasks.launch(*task, slot);
     m_workers.ready_added();
   }
   return next;

@@ -178,7 +178,7 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Scope& scope
     assert(before.id < task.id || Provisional::is(before.id));
     if (heard.has_ended(before.id)) return false;
     bool is_live = awaited.contains(before.id);
-    if (!is_live && make_wait(before, task, on_device, m_device_tasks.streams(), edges)) {
+    if (!is_live && make_wait(before, task, on_device, m_features.device_tasks.streams(), edges)) {
       awaited.add(before.id);
       is_live = true;
     }
@@ -277,7 +277,7 @@ bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason, s
   assert(before.id < task.id || !has_id);
   if (heard.has_ended(before.id)) return false;
   if (m_recorder && has_id && !record_edge(before, task, reason)) return true;
-  return make_wait(before, task, task.runs_on_device(), m_device_tasks.streams(), edges) ||
+  return make_wait(before, task, task.runs_on_device(), m_features.device_tasks.streams(), edges) ||
          inherit_from(before.id, task, heard);
 }
 

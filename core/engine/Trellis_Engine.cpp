@@ -23,29 +23,10 @@ namespace trellis::Impl {
 Engine::Engine(TaskGraphOptions const& options)
     : Kernel(options, m_workers),
       m_room_check(std::bit_floor(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64))),
-      m_submission(*this, m_device_tasks, m_main, m_policy_edges, m_children, m_plans, m_iterations,
-                   m_destructors, m_waiters, m_waiting),
-      m_exclusion(m_submission.rules(), recorder(), m_policy.get(), !m_serial),
-      m_waiters(m_lock, m_slab, m_exclusion),
-      m_policy_edges(*this, m_waiters),
-      m_orchestrator(options.orchestration),
-      m_fusion(*this, m_orchestrator, m_cancellation),
-      m_waiting(*this, m_waiters, m_exclusion, m_main, m_serial_turn, m_completions, m_destructors,
-                m_device_tasks, m_fusion, m_iterations, m_plans, m_polling, m_fork_joins),
-      m_demotions(*this, m_submission.root(), m_exclusion, m_policy_edges, m_waiters,
-                  m_submission.rules()),
-      m_children(*this, m_waiters),
-      m_cancellation(*this),
-      m_completions(*this, m_cancellation, m_children),
-      m_fork_joins(*this, m_cancellation, m_fusion, m_orchestrator, m_children),
-      m_destructors(*this, m_offered),
-      m_device_tasks(*this, m_offered, m_cancellation, m_destructors, m_exclusion, m_fusion),
-      m_polling(*this, m_device_tasks, m_completions, m_main),
-      m_plans(*this, m_submission, m_cancellation, m_destructors, m_graphs, m_iterations,
-              m_device_tasks.streams()),
-      m_graphs(*this, m_cancellation, m_destructors, m_plans, m_device_tasks.streams()),
-      m_iterations(*this, m_submission, m_destructors, m_graphs, m_children, m_policy_edges,
-                   m_device_tasks.streams()),
+      m_submission(*this, m_features, m_main, m_waiting),
+      m_features(*this, m_submission),
+      m_waiting(*this, m_features, m_main, m_serial_turn, m_polling),
+      m_polling(*this, m_features.device_tasks, m_features.completions, m_main),
       m_wide_spaces(m_options),
       m_places(*options.bind, *options.threads_per_worker, options.name),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker,
@@ -60,7 +41,7 @@ Engine::Engine(TaskGraphOptions const& options)
   m_policy->start(m_workers.max_slots());
   if (*options.watchdog > 0)
     m_stall_report = std::make_unique<StallReport>(
-        *this, m_polling, m_waiters, m_submission.waiting_for_room(), *options.watchdog);
+        *this, m_polling, m_features.waiters, m_submission.waiting_for_room(), *options.watchdog);
 }
 
 Engine::~Engine() {
@@ -76,8 +57,8 @@ void Engine::close() noexcept {
   }
   // Tasks that a destructor of the user's submits are finished as well.
   do {
-    m_destructors.drain();
-    m_plans.dismantle_all();
+    m_features.destructors.drain();
+    m_features.plans.dismantle_all();
     for (FailurePtr const& failure : m_failures.report().origins)
       if (!failure->observed.load(std::memory_order_relaxed))
         std::cerr << "Trellis: " << m_options.name
@@ -89,8 +70,8 @@ void Engine::close() noexcept {
   // Threads that use a future, or drop a plan, may still be in here.
   m_control->engine.store(nullptr, std::memory_order_seq_cst);
   while (m_control->users.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
-  m_destructors.drain();
-  m_plans.dismantle_all();
+  m_features.destructors.drain();
+  m_features.plans.dismantle_all();
   if (m_warnings != nullptr) m_warnings->end();
   m_stall_report.reset();
   m_workers.stop();
@@ -100,7 +81,7 @@ void Engine::drop_objects(bool all) {
   if (m_events.recorder() != nullptr && !all) return;  // what is recorded must not depend on time
   if (all) {
     m_failures.clear();
-    m_exclusion.clear_record();
+    m_features.exclusion.clear_record();
   }
   std::lock_guard const lock(m_lock);
   Scope& root = m_submission.root();
@@ -125,7 +106,8 @@ std::vector<std::string> Engine::rows() const {
   std::vector<std::string> rows;
   for (int k = 0; k < m_workers.slot_count(); ++k) rows.push_back(m_workers.slot(k).name);
   rows.resize(static_cast<std::size_t>(m_workers.max_slots()));
-  for (std::string& name : m_device_tasks.streams().names()) rows.push_back(std::move(name));
+  for (std::string& name : m_features.device_tasks.streams().names())
+    rows.push_back(std::move(name));
   return rows;
 }
 
@@ -145,7 +127,7 @@ Trace Engine::trace() {
 // --- the verbs of the kernel ---------------------------------------------------------------------
 
 TaskHandle Kernel::resolve_special(TaskHandle const& handle) {
-  return engine_of(*this).m_iterations.resolve(handle);
+  return engine_of(*this).m_features.iterations.resolve(handle);
 }
 std::uint64_t Kernel::submitted() const {
   return engine_of(*this).submitted();
@@ -155,10 +137,10 @@ TaskHandle Kernel::submit(TaskSpec&& spec, Frame* frame) {
 }
 
 void Kernel::close_children(Task& task, WorkerSlot& slot) {
-  engine_of(*this).m_children.close_scope(task, slot);
+  engine_of(*this).m_features.children.close_scope(task, slot);
 }
 void Kernel::release_exclusive(Task& task, WorkerSlot& slot) {
-  engine_of(*this).m_exclusion.release(task, slot.ready);
+  engine_of(*this).m_features.exclusion.release(task, slot.ready);
 }
 void Kernel::dispatch(Task& task, WorkerSlot& slot) {
   engine_of(*this).dispatch(task, slot);
@@ -167,18 +149,18 @@ void Kernel::launch(Task& task, WorkerSlot& slot) {
   engine_of(*this).launch(task, slot);
 }
 bool Kernel::stop_serving(WorkerSlot& slot) {
-  return engine_of(*this).m_device_tasks.stop_serving(slot);
+  return engine_of(*this).m_features.device_tasks.stop_serving(slot);
 }
 void Kernel::let_others_pass(Task& task) {
   Vector<Task*> granted;
   for (Task* each = &task; each != nullptr; each = enclosing(*each)) {
-    if (each->exclusive) engine_of(*this).m_exclusion.let_others_pass(*each, granted);
+    if (each->exclusive) engine_of(*this).m_features.exclusion.let_others_pass(*each, granted);
   }
   for (Task* other : granted) push(*other, nullptr);
 }
 void Kernel::parents_let_others_pass(Task const& child, Vector<Task*>& granted) {
   for (Task* task = parent_of(child); task != nullptr && !m_serial; task = enclosing(*task))
-    if (task->exclusive) engine_of(*this).m_exclusion.let_others_pass(*task, granted);
+    if (task->exclusive) engine_of(*this).m_features.exclusion.let_others_pass(*task, granted);
 }
 
 WorkerSlot& Kernel::own_slot() {
@@ -228,10 +210,10 @@ bool Kernel::anyone_polls() const {
 }
 bool Kernel::has_only_open_completions() const {
   Engine const& engine = engine_of(*this);
-  if (!engine.m_completions.any_open()) return false;
+  if (!engine.m_features.completions.any_open()) return false;
   return m_policy->empty() && engine.m_continuations.empty() && engine.m_awaited.empty() &&
-         engine.m_main.empty() && !engine.m_completions.any_said() && !engine.m_fusion.any() &&
-         !engine.m_device_tasks.busy();
+         engine.m_main.empty() && !engine.m_features.completions.any_said() &&
+         !engine.m_features.fusion.any() && !engine.m_features.device_tasks.busy();
 }
 Waiting& Kernel::waiting() {
   return engine_of(*this).m_waiting;

@@ -6,25 +6,10 @@
 #include <Trellis_Observer.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
-#include <access/Trellis_AccessTable.hpp>
-#include <launch/Trellis_DeviceTasks.hpp>
-#include <launch/Trellis_PlanGraphs.hpp>
-#include <cancellation/Trellis_Cancellation.hpp>
-#include <completion/Trellis_Completions.hpp>
-#include <demotion/Trellis_Demotion.hpp>
-#include <destruction/Trellis_Destructors.hpp>
-#include <children/Trellis_Children.hpp>
-#include <forkjoin/Trellis_ForkJoins.hpp>
+#include <engine/Trellis_Features.hpp>
 #include <engine/Trellis_Submission.hpp>
-#include <kernel/Trellis_Waiters.hpp>
 #include <engine/Trellis_Waiting.hpp>
-#include <exclusion/Trellis_Exclusion.hpp>
-#include <policy/Trellis_PolicyEdges.hpp>
-#include <fusion/Trellis_FusionPool.hpp>
-#include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <recorded/Trellis_Iterations.hpp>
-#include <recorded/Trellis_Plans.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <base/Trellis_FunctionRef.hpp>
@@ -58,8 +43,8 @@ class StallReport;
 
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of a device), and
-/// completes them. This class puts the kernel and its features together, and takes a task from
-/// ready to done. Everything else is in classes of its own, see Kernel.
+/// completes them. This class puts the kernel and its features together (see Features), and takes a
+/// task from ready to done. Everything else is in classes of its own, see Kernel.
 class Engine final : public Kernel, private TaskSource {
  public:
   explicit Engine(TaskGraphOptions const& options);
@@ -87,20 +72,11 @@ class Engine final : public Kernel, private TaskSource {
   /// Returns what has been recorded so far. Requires that the graph records.
   [[nodiscard]] Trace trace();
 
-  // --- The features, see Kernel.
+  [[nodiscard]] Features& features() { return m_features; }
   [[nodiscard]] Submission& submission() { return m_submission; }
   [[nodiscard]] Waiting& waiting() { return m_waiting; }
-  [[nodiscard]] Demotions& demotions() { return m_demotions; }
-  [[nodiscard]] Children& children() { return m_children; }
-  [[nodiscard]] Cancellation& cancellation() { return m_cancellation; }
   [[nodiscard]] Polling& polling() { return m_polling; }
-  [[nodiscard]] Plans& plans() { return m_plans; }
-  [[nodiscard]] Iterations& iterations() { return m_iterations; }
-  [[nodiscard]] Orchestrator& orchestrator() { return m_orchestrator; }
-  [[nodiscard]] FusionPool& fusion() { return m_fusion; }
-  [[nodiscard]] ForkJoins& fork_joins() { return m_fork_joins; }
   [[nodiscard]] WideSpaces& wide_spaces() { return m_wide_spaces; }
-  [[nodiscard]] Completions& completions() { return m_completions; }
 
  private:
   friend class Kernel;  // its verbs call these
@@ -108,11 +84,11 @@ class Engine final : public Kernel, private TaskSource {
 
   // From ready to done.
   void dispatch(Task& task, WorkerSlot& slot) {
-    if (!m_device_tasks.launches_here(task)) return push(task, &slot);
+    if (!m_features.device_tasks.launches_here(task)) return push(task, &slot);
     launch(task, slot);
   }
   void launch(Task& task, WorkerSlot& slot) {
-    m_device_tasks.launch(task, slot);
+    m_features.device_tasks.launch(task, slot);
     m_workers.ready_added();  // a thread has to poll the device
   }
   void run(Task* task, WorkerSlot& slot, Condition stop) override;
@@ -150,7 +126,7 @@ class Engine final : public Kernel, private TaskSource {
   /// Called between two tasks of which the policy has kept the second. True if something goes
   /// before the policy's tasks, see pop.
   [[nodiscard]] bool something_is_due(WorkerSlot& slot) const {
-    return m_completions.any_said(std::memory_order_relaxed) || m_polling.is_due(slot) ||
+    return m_features.completions.any_said(std::memory_order_relaxed) || m_polling.is_due(slot) ||
            !m_awaited.empty(std::memory_order_relaxed) || (slot.is_main && m_main.has_first()) ||
            is_time_for_continuation(slot);
   }
@@ -177,7 +153,7 @@ class Engine final : public Kernel, private TaskSource {
   class TaskEnds;
   /// Completes one task, or one run of a recorded one.
   Task* finish_one(Task& task, WorkerSlot& slot, TaskState state, int row) {
-    return task.is_recorded() ? m_plans.finish_run(task, slot, state, row)
+    return task.is_recorded() ? m_features.plans.finish_run(task, slot, state, row)
                               : finish_task(task, slot, state, row);
   }
   Task* finish_task(Task& task, WorkerSlot& slot, TaskState state, int row);
@@ -197,32 +173,14 @@ class Engine final : public Kernel, private TaskSource {
   /// power of two.
   std::uint64_t const m_room_check;
   Submission m_submission;
-  Exclusion m_exclusion;
-  Waiters m_waiters;
-  PolicyEdges m_policy_edges;
-
-  Orchestrator m_orchestrator;
+  Features m_features;
   MainQueue m_main;
   // Every thread reads these after each task.
   alignas(64) TaskQueue
       m_continuations;  ///< bodies that run again and again, on any thread; see pop
   TaskQueue m_awaited;  ///< fork-joins that are ready, for which threads wait; see pop
-
-  alignas(64) FusionPool m_fusion;
-  Waiting m_waiting;
-  Demotions m_demotions;
-  Children m_children;
-  Cancellation m_cancellation;
-  Completions m_completions;
-  ForkJoins m_fork_joins;
-
-  LaunchQueue m_offered;
-  Destructors m_destructors;
-  DeviceTasks m_device_tasks;
+  alignas(64) Waiting m_waiting;
   Polling m_polling;
-  Plans m_plans;
-  PlanGraphs m_graphs;
-  Iterations m_iterations;
   SerialTurn m_serial_turn;
   WideSpaces m_wide_spaces;
   Places m_places;

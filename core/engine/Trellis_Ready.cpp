@@ -15,10 +15,10 @@ void Kernel::make_ready(Task& task, WorkerSlot* slot) {
   if (task.exclusive && !cancelled && !m_serial && !engine.may_exclude(task, slot)) return;
   if (goes_to_policy(task) || task.marks.has_own_queue) [[likely]]
     return push(task, slot);
-  Task* const released = task.marks.is_fusable ? engine.m_fusion.hold(task) : &task;
-  if (released == nullptr) return engine.m_fusion.tell();
-  if (!engine.m_device_tasks.launches_here(*released)) return push(*released, slot);
-  if (engine.m_device_tasks.offer(*released)) return;
+  Task* const released = task.marks.is_fusable ? engine.m_features.fusion.hold(task) : &task;
+  if (released == nullptr) return engine.m_features.fusion.tell();
+  if (!engine.m_features.device_tasks.launches_here(*released)) return push(*released, slot);
+  if (engine.m_features.device_tasks.offer(*released)) return;
   WorkerSlot& here = slot != nullptr ? *slot : Workers::no_slot();
   engine.launch(*released, here);
 }
@@ -27,7 +27,7 @@ void Kernel::make_ready(Task& task, WorkerSlot* slot) {
 /// waits there.
 bool Engine::may_exclude(Task& task, WorkerSlot* slot) {
   Vector<Task*> others;
-  bool const may_run = m_exclusion.acquire(task, others);
+  bool const may_run = m_features.exclusion.acquire(task, others);
   for (Task* other : others) push(*other, slot);
   return may_run;
 }
@@ -43,14 +43,14 @@ void Kernel::push_own(Task& task) {
 }
 
 bool Engine::has_ready(WorkerSlot const& slot) const {
-  return has_task(slot) || m_polling.may_be_polled(slot) || m_fusion.any_deferred();
+  return has_task(slot) || m_polling.may_be_polled(slot) || m_features.fusion.any_deferred();
 }
 
 bool Engine::has_task(WorkerSlot const& slot) const {
   if (!m_policy->empty() || !m_continuations.empty() || !m_awaited.empty() ||
       (slot.is_main && !m_main.empty()))
     return true;
-  return m_completions.any_said() || m_fusion.may_be_taken();
+  return m_features.completions.any_said() || m_features.fusion.may_be_taken();
 }
 
 std::chrono::nanoseconds Engine::nap(WorkerSlot const& slot) const {
@@ -58,7 +58,7 @@ std::chrono::nanoseconds Engine::nap(WorkerSlot const& slot) const {
   if (has_task(slot)) return {};
   if (m_polling.any_function()) return m_polling.nap();
   bool const asks = m_polling.may_be_polled(slot);
-  return m_fusion.any_deferred() && !asks ? before_look : std::chrono::nanoseconds(0);
+  return m_features.fusion.any_deferred() && !asks ? before_look : std::chrono::nanoseconds(0);
 }
 
 bool Engine::has_own(WorkerSlot const& slot) const {
@@ -91,7 +91,7 @@ Task* Engine::pop(WorkerSlot& slot) {
   if (slot.wants != nullptr) [[unlikely]]
     return pop_for_waiting(slot);
   if (!slot.searching && m_polling.is_due(slot)) m_polling.poll(slot, false);
-  if (m_completions.any_said(std::memory_order_relaxed))
+  if (m_features.completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(slot)) return task;
   bool const rests = any_continuation(slot);
   if (rests && ++slot.since_continuation > before_continuation)
@@ -101,8 +101,8 @@ Task* Engine::pop(WorkerSlot& slot) {
   if (!m_awaited.empty(std::memory_order_relaxed)) [[unlikely]]
     if (Task* const task = pop_awaited(slot)) return task;
   if (Task* const task = m_policy->pop(slot.number).impl()) return task;
-  if (m_fusion.any())
-    if (Task* const task = m_fusion.pop(slot, rests)) return task;
+  if (m_features.fusion.any())
+    if (Task* const task = m_features.fusion.pop(slot, rests)) return task;
   if (m_polling.busy()) {
     if (m_polling.poll(slot, true)) {
       if (Task* const task = complete_said(slot)) return task;
@@ -151,12 +151,12 @@ Task* Engine::complete_said(WorkerSlot& slot) {
   bool any = false;
   Task* next = nullptr;
   for (int k = 0; k < most && next == nullptr; ++k) {
-    if (!m_completions.any_said(std::memory_order_relaxed)) break;
-    next = m_completions.complete_said(slot);
+    if (!m_features.completions.any_said(std::memory_order_relaxed)) break;
+    next = m_features.completions.complete_said(slot);
     any = true;
   }
   if (--t_deferring_locks == 0 && t_any_deferred_objects)
-    m_destructors.destroy_deferred_objects_on(slot, next);
+    m_features.destructors.destroy_deferred_objects_on(slot, next);
   // As with devices, perhaps no other thread notices what these completions have made true.
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   return next;
@@ -190,7 +190,7 @@ void Engine::idle(WorkerSlot& slot) {
 void Engine::leaves(WorkerSlot& slot) {
   m_polling.stop(slot);
   if (Frame::top == nullptr)
-    m_destructors.destroy_deferred(slot, slot);  // else above a task, see run_one
+    m_features.destructors.destroy_deferred(slot, slot);  // else above a task, see Destructors::run
 }
 
 }  // namespace trellis::Impl

@@ -33,7 +33,7 @@ void Engine::run(Task* task, WorkerSlot& slot, Condition stop) {
 /// that is over later than its body, is on a device, or waits on the stack of another thread. That
 /// one pushes it again when it gives up what is needed.
 bool Engine::may_not_exclude_serially(Task& task, WorkerSlot& slot) {
-  if (task.failure != nullptr || m_exclusion.holds(task)) return false;
+  if (task.failure != nullptr || m_features.exclusion.holds(task)) return false;
   return !may_exclude(task, &slot);
 }
 
@@ -45,7 +45,7 @@ bool Engine::may_not_exclude_serially(Task& task, WorkerSlot& slot) {
   task.state.store(TaskState::running, std::memory_order_relaxed);
   m_events.changed(task, TaskState::running, slot.number);
   if (refined) {
-    m_children.start_children(task, slot);
+    m_features.children.start_children(task, slot);
   } else {
     Frame const frame(*this, slot, task);
     try {
@@ -59,7 +59,7 @@ bool Engine::may_not_exclude_serially(Task& task, WorkerSlot& slot) {
       inherit(task, current_failure(task));
     }
   }
-  return m_cancellation.reach(task) ? TaskState::cancelled : state;
+  return m_features.cancellation.reach(task) ? TaskState::cancelled : state;
 }
 
 /// Runs a task with another number of threads than a worker has. A task that has been refined has
@@ -75,53 +75,35 @@ TaskState Engine::run_wide(Task& task, WorkerSlot& slot) {
   }
   Workers::Gathered const gathered(m_workers, slot, space.permits());
   // To gather permits may have taken long.
-  return m_cancellation.reach(task) ? TaskState::cancelled : run_body(task, slot);
+  return m_features.cancellation.reach(task) ? TaskState::cancelled : run_body(task, slot);
 }
 
 /// Runs a task that features want to see, that has a failure, or before which bodies are destroyed
 /// whose destruction was deferred.
 Task* Engine::run_special(Task& task, WorkerSlot& slot) {
-  if (task.marks.is_fusable) [[unlikely]]
-    if (Task* next = nullptr; m_fusion.run(task, slot, next)) return next;
   if (m_serial && task.exclusive && may_not_exclude_serially(task, slot)) return nullptr;
-  if (task.marks.is_replay) return m_plans.run_plan(task, slot);
-  // The task may take long, so deferred bodies are destroyed first. But not above a task that
-  // waits: a destructor may wait for that one.
-  if (!task.keeps_body && !slot.deferred.empty() && Frame::top == nullptr) {
-    Task* in_hand = &task;
-    {
-      Holding const holding(slot, in_hand);
-      m_destructors.destroy_deferred(slot, slot);
-    }
-    if (in_hand == nullptr) return nullptr;
-  }
+  if (Task* next = nullptr; m_features.run(task, slot, next)) return next;
   TaskState state = TaskState::cancelled;
   if (task.failure == nullptr) {
-    if (task.space == nullptr || task.space->is_plain()) {
-      state = run_body(task, slot);
-    } else if (task.runs_on_device()) {
-      m_device_tasks.launch(task, slot);
-      return nullptr;
-    } else {
-      state = run_wide(task, slot);
-    }
+    bool const is_wide = task.space != nullptr && !task.space->is_plain();
+    state = is_wide ? run_wide(task, slot) : run_body(task, slot);
   } else {
     // The failure may be its own: the function that refined it threw, or its launch on a thread
     // that runs no tasks, or the policy.
     if (task.failure->origin == task.id && !task.failure->is_asked) state = TaskState::failed;
-    if (task.is_split) m_children.start_children(task, slot);
+    if (task.is_split) m_features.children.start_children(task, slot);
   }
-  return task.is_split ? m_children.body_over(task, slot, state)
+  return task.is_split ? m_features.children.body_over(task, slot, state)
                        : complete(task, slot, state, slot.number);
 }
 
 [[gnu::always_inline]] inline Task* Engine::run_one(Task& task, WorkerSlot& slot) {
-  m_cancellation.reach(task);
+  m_features.cancellation.reach(task);
   bool const is_plain = task.marks.none() && task.failure == nullptr && !m_serial &&
                         (task.keeps_body || slot.deferred.empty());
   if (!is_plain) return run_special(task, slot);
   TaskState const state = run_body(task, slot);
-  return task.is_split ? m_children.body_over(task, slot, state)
+  return task.is_split ? m_features.children.body_over(task, slot, state)
                        : complete(task, slot, state, slot.number);
 }
 
@@ -132,7 +114,7 @@ Task* Kernel::run_deferring(Task& task, WorkerSlot& slot) {
   ++t_deferring_locks;
   Task* next = engine.run_one(task, slot);
   if (--t_deferring_locks == 0 && t_any_deferred_objects)
-    engine.m_destructors.destroy_deferred_objects_on(slot, next);
+    engine.m_features.destructors.destroy_deferred_objects_on(slot, next);
   return next;
 }
 
@@ -148,7 +130,8 @@ std::shared_ptr<Failure> Kernel::current_failure(Task const& task, std::string c
     }
   }
   failure->cause = std::current_exception();
-  failure->is_asked = engine.m_cancellation.is_asked(task);  // then it stops by this exception
+  failure->is_asked =
+      engine.m_features.cancellation.is_asked(task);  // then it stops by this exception
   try {
     engine.describe_failure(*failure, task, remark);
   } catch (std::bad_alloc const&) {  // the text is as long as memory allows

@@ -54,7 +54,7 @@ void Engine::set_threads(int workers, int threads_per_worker) {
   require_idle(workers, threads_per_worker);
   if (workers == *m_options.workers && threads_per_worker == *m_options.threads_per_worker) return;
   // Functors that are still kept may submit tasks in their destructors.
-  m_destructors.drain();
+  m_features.destructors.drain();
   m_workers.set_threads(workers, threads_per_worker);
   m_options.workers = workers;
   m_options.threads_per_worker = threads_per_worker;

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
-#include <launch/Trellis_DeviceTasks.hpp>
-#include <destruction/Trellis_Destructors.hpp>
-#include <children/Trellis_Children.hpp>
+#include <engine/Trellis_Features.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <engine/Trellis_Waiting.hpp>
-#include <policy/Trellis_PolicyEdges.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <task/Trellis_NumberClaim.hpp>
 #include <task/Trellis_Provisional.hpp>
-#include <recorded/Trellis_Iterations.hpp>
 #include <task/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
-#include <recorded/Trellis_Plans.hpp>
 #include <base/Trellis_ProgressSource.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <warn/Trellis_Warnings.hpp>
@@ -28,25 +23,16 @@
 /// Makes nodes with edges from calls such as `parallel_for`.
 namespace trellis::Impl {
 
-Submission::Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main,
-                       PolicyEdges& policy_edges, Children& children, Plans& plans,
-                       Iterations& iterations, Destructors& destructors, Waiters& waiters,
-                       Waiting& waiting)
+Submission::Submission(Kernel& kernel, Features& features, MainQueue& main, Waiting& waiting)
     : m_kernel(kernel),
+      m_features(features),
       m_submission(kernel.lock()),
       m_slab(kernel.slab()),
       m_failures(kernel.failures()),
       m_recorder(kernel.recorder()),
       m_warnings(kernel.warnings()),
-      m_device_tasks(device_tasks),
       m_main(main),
       m_workers(kernel.workers()),
-      m_policy_edges(policy_edges),
-      m_children(children),
-      m_plans(plans),
-      m_iterations(iterations),
-      m_destructors(destructors),
-      m_waiters(waiters),
       m_waiting(waiting),
       m_tells_policy(!kernel.is_serial() && kernel.policy().sees_submissions()),
       m_serial(kernel.is_serial()),
@@ -93,7 +79,7 @@ void Submission::add_rule(TagRule&& rule) {
                                             " already has tasks, so the rule \"" + rule.name +
                                             "\" comes too late");
   m_rules.push_back(std::move(rule));
-  m_children.need_graph();
+  m_features.children.need_graph();
 }
 
 TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
@@ -127,8 +113,9 @@ TaskHandle Submission::take_warned(TaskSpec&& spec, Frame* frame) {
 
 TaskHandle Submission::take_other(TaskSpec&& spec, Frame* frame) {
   if (spec.instance != nullptr) {
-    m_device_tasks.close_offers();
-    spec.stream = m_device_tasks.streams().stream_for(*spec.space->device(), spec.instance);
+    m_features.device_tasks.close_offers();
+    spec.stream =
+        m_features.device_tasks.streams().stream_for(*spec.space->device(), spec.instance);
   }
   bool const names_tasks = !spec.after.empty();
   std::vector<TaskHandle> resolved;
@@ -147,9 +134,10 @@ TaskHandle Submission::take_other(TaskSpec&& spec, Frame* frame) {
 /// takes it first.
 TaskHandle Submission::submit_root(TaskSpec&& spec, Frame* frame) {
   if (PlanRecording* const recording = PlanRecording::of(m_kernel)) {
-    if (recording->iteration == nullptr) return m_plans.record_task(*recording, std::move(spec));
+    if (recording->iteration == nullptr)
+      return m_features.plans.record_task(*recording, std::move(spec));
     if (frame == nullptr) has_news();
-    if (TaskHandle const task = m_iterations.collect_task(*recording, spec); task.valid())
+    if (TaskHandle const task = m_features.iterations.collect_task(*recording, spec); task.valid())
       return task;
   }
   if (m_serial && frame == nullptr) return run_at_once(spec);
@@ -196,7 +184,7 @@ TaskHandle Submission::admit_and_publish(TaskSpec& spec, Frame* frame) {
     publish_new(*admitted.task, admitted.rest, frame);
   }
   if (looks_for_deferred) [[unlikely]]
-    m_destructors.destroy_deferred_of_workers();
+    m_features.destructors.destroy_deferred_of_workers();
   return task;
 }
 
@@ -209,7 +197,7 @@ inline Submission::Admitted Submission::admit_root(TaskSpec& spec, Frame const* 
 /// Admits a task that is a child of none behind what the call names.
 Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame) {
   std::vector<TaskHandle> resolved;
-  if (!spec.after.empty()) m_plans.resolve_after(spec, resolved);
+  if (!spec.after.empty()) m_features.plans.resolve_after(spec, resolved);
   if (spec.replays != nullptr) Plans::order_behind_replays(spec, resolved);
   Admitted const admitted = admit(spec, m_root, frame);
   if (spec.replays != nullptr)
@@ -222,16 +210,17 @@ Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame
 /// Called in a `DeferDestructors`.
 [[gnu::always_inline]] inline Submission::Admitted Submission::admit_child(TaskSpec& spec,
                                                                            Frame const* frame) try {
-  WorkerSlot* const slot = m_children.slot_for_children(frame);
+  WorkerSlot* const slot = m_features.children.slot_for_children(frame);
   ChildrenHold const lock(*spec.parent.task, m_submission, ChildrenHold::first_while_deferring);
   NestedHold const graph(m_submission, slot == nullptr);
-  Scope& scope = m_children.open_scope(Kernel::require_live(spec.parent, "gets a child"), slot);
+  Scope& scope =
+      m_features.children.open_scope(Kernel::require_live(spec.parent, "gets a child"), slot);
   Admitted admitted = admit(spec, scope, frame, slot);
-  m_children.add_child(scope, *admitted.task, frame);
+  m_features.children.add_child(scope, *admitted.task, frame);
   if (scope.waits_for_parent) --admitted.rest;
   return admitted;
 } catch (Children::NotWithin const& wrong) {
-  throw m_children.error_of(wrong, spec);
+  throw m_features.children.error_of(wrong, spec);
 }
 
 TaskHandle Submission::submit_child(TaskSpec& spec, Frame* frame) {
@@ -256,7 +245,7 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
     Submitting::refuse();  // the thread may hold the other lock as well
   }
   // The lock is taken only now, as tasks may be run to make room.
-  std::unique_lock waiters_lock(m_waiters.mutex());
+  std::unique_lock waiters_lock(m_features.waiters.mutex());
   std::vector<TaskHandle> resolved;
   Admitted admitted;
   bool waits_outside = false;
@@ -264,9 +253,9 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   if (is_child) {
     {
       std::lock_guard const lock(m_submission);
-      m_plans.resolve_after(spec, resolved);
+      m_features.plans.resolve_after(spec, resolved);
     }
-    waits_outside = m_children.check_explicit(spec);
+    waits_outside = m_features.children.check_explicit(spec);
     admitted = admit_child(spec, frame);
   } else {
     std::lock_guard const lock(m_submission);
@@ -275,17 +264,17 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   }
   TaskHandle const task = m_kernel.handle_of(admitted.task, admitted.task->id);
   PolicyEdges::Reported reported;
-  if (m_tells_policy) reported = m_policy_edges.tell(*admitted.task);
+  if (m_tells_policy) reported = m_features.policy_edges.tell(*admitted.task);
   if (waits_outside) m_kernel.parents_let_others_pass(*admitted.task, reported.granted);
   waiters_lock.unlock();
   publish(*admitted.task, admitted.rest, frame);
-  m_policy_edges.release(reported);
+  m_features.policy_edges.release(reported);
   // What the task comes after now may hold up its parent, and the policy may have put something of
   // the main thread's before what that thread waits for: it may have to run something else. (Other
   // new tasks hold up none.) The edges are there before the epoch moves.
   if (!m_main.empty()) m_waiting.main_looks_again();
   until_published.reset();
-  if (looks_for_deferred) m_destructors.destroy_deferred_of_workers();
+  if (looks_for_deferred) m_features.destructors.destroy_deferred_of_workers();
   return task;
 }
 
@@ -377,11 +366,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>&
         !m_serial && (spec.main_thread || spec.is_resumed || spec.is_fork_join);
   if (spec.space != nullptr && !spec.space->is_plain()) task.marks.runs_elsewhere = true;
   task.exclusive = false;
-  if (task.marks.is_fusable) [[unlikely]] {
-    task.next = nullptr;
-    m_kernel.events().statistics().fusable();
-  }
-  task.keeps_body = spec.ops->may_be_deferred && m_destructors.may_defer_body(task, spec);
+  task.keeps_body = spec.ops->may_be_deferred && m_features.destructors.may_defer_body(task, spec);
   if (task.keeps_body)  // then it is a child of none, and the graph's lock is held
     m_deferred_until = m_submitted.load(std::memory_order_relaxed) + long_for_deferred;
   task.clear_accesses();
@@ -399,6 +384,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>&
     task.tags_or_after().tags.assign(spec.tags.begin(), spec.tags.end());
     task.has_objects = true;
   }
+  m_features.made(task);
 }
 
 /// Destroys a task that has no id yet. The caller holds no lock, as the functor is the user's.

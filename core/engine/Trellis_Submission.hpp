@@ -22,20 +22,14 @@
 
 namespace trellis::Impl {
 
-class Destructors;
-class DeviceTasks;
 class FailureLog;
+struct Features;
 struct Frame;
 class Kernel;
 class MainQueue;
-class Children;
-class Iterations;
-class Plans;
-class PolicyEdges;
 class Recorder;
 struct WorkerSlot;
 class TaskSlab;
-class Waiters;
 class Waiting;
 class Warnings;
 
@@ -43,9 +37,7 @@ class Warnings;
 /// its entries in the table of its scope, and its place in the order of submission.
 class Submission {
  public:
-  Submission(Kernel& kernel, DeviceTasks& device_tasks, MainQueue& main, PolicyEdges& policy_edges,
-             Children& children, Plans& plans, Iterations& iterations, Destructors& destructors,
-             Waiters& waiters, Waiting& waiting);
+  Submission(Kernel& kernel, Features& features, MainQueue& main, Waiting& waiting);
   Submission(Submission const&) = delete;
   Submission& operator=(Submission const&) = delete;
 
@@ -134,20 +126,14 @@ class Submission {
   bool inherit_from(TaskId before, Task& task, Heard const& heard);
 
   Kernel& m_kernel;
+  Features& m_features;
   SubmissionLock& m_submission;
   TaskSlab& m_slab;
   FailureLog& m_failures;
   Recorder* const m_recorder;  ///< null: the graph does not record
   Warnings* const m_warnings;  ///< null: the program asks for no warnings
-  DeviceTasks& m_device_tasks;
   MainQueue& m_main;
   Workers& m_workers;
-  PolicyEdges& m_policy_edges;
-  Children& m_children;
-  Plans& m_plans;
-  Iterations& m_iterations;
-  Destructors& m_destructors;
-  Waiters& m_waiters;
   Waiting& m_waiting;
   bool const m_tells_policy;  ///< of each task that is submitted
   bool const m_serial;

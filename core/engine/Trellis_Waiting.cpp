@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
-#include <launch/Trellis_DeviceTasks.hpp>
-#include <completion/Trellis_Completions.hpp>
-#include <destruction/Trellis_Destructors.hpp>
 #include <kernel/Trellis_HelpedGraphs.hpp>
+#include <engine/Trellis_Features.hpp>
 #include <engine/Trellis_Waiting.hpp>
-#include <exclusion/Trellis_Exclusion.hpp>
-#include <fusion/Trellis_FusionPool.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <task/Trellis_Provisional.hpp>
 #include <task/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
-#include <recorded/Trellis_Iterations.hpp>
-#include <recorded/Trellis_Plans.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <policy/Trellis_SerialOrder.hpp>
@@ -36,28 +30,18 @@ constexpr std::chrono::milliseconds first_without_look{2};
 constexpr std::chrono::milliseconds longest_without_look{256};
 }  // namespace
 
-Waiting::Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQueue& main,
-                 SerialTurn& serial_turn, Completions& completions, Destructors& destructors,
-                 DeviceTasks& device_tasks, FusionPool& fusion, Iterations& iterations,
-                 Plans& plans, Polling& polling, ForkJoins& fork_joins)
+Waiting::Waiting(Kernel& kernel, Features& features, MainQueue& main, SerialTurn& serial_turn,
+                 Polling& polling)
     : m_kernel(kernel),
+      m_features(features),
       m_submission(kernel.lock()),
       m_failures(kernel.failures()),
       m_policy(kernel.policy()),
       m_workers(kernel.workers()),
       m_serial(kernel.is_serial()),
-      m_waiters(waiters),
-      m_exclusion(exclusion),
       m_main(main),
       m_serial_turn(serial_turn),
-      m_completions(completions),
-      m_destructors(destructors),
-      m_device_tasks(device_tasks),
-      m_fusion(fusion),
-      m_iterations(iterations),
-      m_plans(plans),
-      m_polling(polling),
-      m_fork_joins(fork_joins) {}
+      m_polling(polling) {}
 
 /// Throws if the thread records: it cannot wait for tasks that it records, as they do not run.
 void Waiting::require_no_recording() const {
@@ -73,15 +57,15 @@ void Waiting::require_no_recording() const {
 
 void Waiting::wait() {
   require_no_recording();
-  m_iterations.admit_all();
+  m_features.iterations.admit_all();
   if (Frame const* const frame = Frame::of(m_kernel))
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
-  m_destructors.drain();
+  m_features.destructors.drain();
   FailureLog::Report report = m_failures.report();
   // Tasks that are submitted by destructors that run only now are waited for as well.
   for (m_kernel.drop_objects(false); !m_kernel.all_done(); m_kernel.drop_objects(false)) {
-    m_destructors.drain();
+    m_features.destructors.drain();
     report.add(m_failures.report());
   }
   if (report.origins.empty()) return;
@@ -95,7 +79,7 @@ void Waiting::wait() {
 }
 
 void Waiting::rethrow(TaskHandle const& handle) const {
-  if ((handle.id & PlanNode::recorded) != 0) return m_plans.rethrow_recorded(handle);
+  if ((handle.id & PlanNode::recorded) != 0) return m_features.plans.rethrow_recorded(handle);
   if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
     throw make_error(found.shown_as, found.task_text, *found.failure);
 }
@@ -122,7 +106,7 @@ class Waiting::AbsenceElsewhere {
  private:
   [[gnu::noinline]] void begin(Frame& top, Waiting& there) {
     there.push_held(top.slot);
-    m_children_run.emplace(there.m_fork_joins, top);
+    m_children_run.emplace(there.m_features.fork_joins, top);
     m_absence.emplace(there.m_workers, top.slot);
     m_turn.emplace(there.m_serial_turn);
   }
@@ -228,7 +212,7 @@ void Waiting::run_serially(Until const& until) {
       m_workers.work_until(Until{done, &rather_than_sleep, until.then_submits});
       if (until.done()) return;
       m_polling.call_all(m_kernel.own_slot(), m_workers.on_main_thread());
-      if (m_completions.any_said()) {
+      if (m_features.completions.any_said()) {
         since = std::chrono::steady_clock::now();
         continue;
       }
@@ -263,7 +247,7 @@ void Waiting::help_serially() {
   };
   run();
   m_polling.call_all(m_kernel.own_slot(), m_workers.on_main_thread());
-  if (m_completions.any_said()) run();
+  if (m_features.completions.any_said()) run();
 }
 
 /// True if the thread may run tasks on top of the one that waits. Serial graphs have their own
@@ -377,19 +361,19 @@ void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go
   bool const is_done = m_kernel.is_done(handle);
   if (!is_done) refuse_in_progress_function();
   std::optional<ForkJoins::HeldStarted> children_run;
-  if (!is_done && frame != nullptr) children_run.emplace(m_fork_joins, *frame);
+  if (!is_done && frame != nullptr) children_run.emplace(m_features.fork_joins, *frame);
   if (is_done) {
     // as below
   } else if ((handle.id & PlanNode::recorded) != 0) {
-    m_plans.wait_for_replay(handle);
+    m_features.plans.wait_for_replay(handle);
   } else if (frame != nullptr) {
-    if (lets_go && m_fusion.any()) m_fusion.release_all(frame->slot);
+    if (lets_go && m_features.fusion.any()) m_features.fusion.release_all(frame->slot);
     return wait_inside(*frame, handle, gate);
   } else {
     wait_on_no_task(handle);
   }
   if (frame == nullptr)
-    m_destructors.destroy_deferred_of_workers();  // not while it launches something
+    m_features.destructors.destroy_deferred_of_workers();  // not while it launches something
 }
 
 void Waiting::require_may_wait() const {
@@ -529,18 +513,18 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
     Registered(Waiting& in_waiting, Frame::HeldUp const& which, LiveAccess for_what, bool checks)
         : waiting(in_waiting), held(which), awaited(for_what) {
       {
-        std::lock_guard const lock(waiting.m_waiters.mutex());
+        std::lock_guard const lock(waiting.m_features.waiters.mutex());
         if (checks)
           for (LiveAccess const& each : held) waiting.check_no_cycle(each, awaited);
-        for (LiveAccess const& each : held) waiting.m_waiters.add({each, awaited});
+        for (LiveAccess const& each : held) waiting.m_features.waiters.add({each, awaited});
       }
       waiting.main_looks_again();
     }
     Registered(Registered const&) = delete;
     Registered& operator=(Registered const&) = delete;
     ~Registered() {
-      std::lock_guard const lock(waiting.m_waiters.mutex());
-      for (LiveAccess const& each : held) waiting.m_waiters.remove({each, awaited});
+      std::lock_guard const lock(waiting.m_features.waiters.mutex());
+      for (LiveAccess const& each : held) waiting.m_features.waiters.remove({each, awaited});
     }
     Waiting& waiting;
     Frame::HeldUp const& held;
@@ -561,8 +545,9 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
     while (!done()) {
       // This is read first: `pop_late`, or the next turn, sees a Completion that is resolved
       // meanwhile.
-      bool const may_come = m_completions.any_open() || m_completions.any_said() ||
-                            m_device_tasks.busy() || m_serial_turn.any_away();
+      bool const may_come = m_features.completions.any_open() ||
+                            m_features.completions.any_said() || m_features.device_tasks.busy() ||
+                            m_serial_turn.any_away();
       Task* next = m_kernel.pop_late(frame.slot);
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
@@ -599,7 +584,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
           continue;  // it is over except for its body
         for (Task* task = each.task; task != nullptr; task = enclosing(*task))
           if (std::find(holders.begin(), holders.end(), task) == holders.end() &&
-              waiting.m_exclusion.sleep(*task, ready))
+              waiting.m_features.exclusion.sleep(*task, ready))
             holders.push_back(task);
       }
       for (Task* task : ready) waiting.m_kernel.push(*task, &frame.slot);
@@ -607,7 +592,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
     SleepingHolder(SleepingHolder const&) = delete;
     SleepingHolder& operator=(SleepingHolder const&) = delete;
     ~SleepingHolder() {
-      for (Task* task : holders) waiting.m_exclusion.wake(*task);
+      for (Task* task : holders) waiting.m_features.exclusion.wake(*task);
     }
   } const sleeping_holder(*this, frame, held_up);
   bool is_first = true;
@@ -680,7 +665,7 @@ struct ChildrenOver {
   ChildrenOver const all_done{scope->open, is_continuation};
   LiveAccess const whole{&task, task.id};
   auto const is_child = [&](Task const& each) { return is_within(each, whole); };
-  if (m_fusion.any()) m_fusion.release_needed(is_child, frame->slot);
+  if (m_features.fusion.any()) m_features.fusion.release_needed(is_child, frame->slot);
   AbsenceElsewhere const absence(m_kernel);
   std::optional<Workers::Narrowed> narrowed;
   if (!all_done()) narrowed.emplace(m_workers, frame->slot);
@@ -722,7 +707,7 @@ void Waiting::wait_for_children(TaskHandle const& self, TaskHandle const& runnin
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its children, but not from within its own body");
   if (m_submission.is_held_here()) Submitting::refuse();
-  if (ForkJoins::any_here() && m_fork_joins.end_phase(*frame)) return;
+  if (ForkJoins::any_here() && m_features.fork_joins.end_phase(*frame)) return;
   wait_for_children_here(self, running, frame);
 }
 
@@ -748,7 +733,7 @@ void Waiting::main_looks_again() {
 /// Throws if waiting for `awaited` is hopeless, as it cannot be complete before `waiter` is: by
 /// dependencies, by other tasks that wait, or by exclusive areas.
 void Waiting::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
-  if (!m_waiters.holds_up(waiter, awaited.id)) return;
+  if (!m_features.waiters.holds_up(waiter, awaited.id)) return;
   throw Error(Error::Kind::deadlock, "Trellis: " + text_of(waiter, m_submission) + " waits for " +
                                          text_of(awaited, m_submission) +
                                          ", which cannot be complete before it is");
@@ -757,19 +742,19 @@ void Waiting::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
 /// Called while a task waits. A replay may have queued behind one that this wait holds up. That
 /// adds no edge to a new task, so no other thread has looked for a circle.
 void Waiting::look_for_cycle_again(Frame const& frame, LiveAccess awaited) {
-  std::lock_guard const lock(m_waiters.mutex());
+  std::lock_guard const lock(m_features.waiters.mutex());
   for (LiveAccess const& each : frame.held_up()) check_no_cycle(each, awaited);
 }
 
 /// True when `awaited` cannot be complete before `task` is.
 bool Waiting::leads_to(Task& task, TaskHandle const& awaited) {
-  std::lock_guard const lock(m_waiters.mutex());
-  return m_waiters.holds_up({&task, task.id}, awaited.id);
+  std::lock_guard const lock(m_features.waiters.mutex());
+  return m_features.waiters.holds_up({&task, task.id}, awaited.id);
 }
 
 void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
   Frame* const frame = Frame::of(m_kernel);
-  FusionPool& held_back = m_fusion;
+  FusionPool& held_back = m_features.fusion;
   for (TaskHandle const& each : handles)
     held_back.awaited(m_kernel.is_done(m_kernel.resolve(each)));
   // If tasks are known to be held back, they are released before this thread looks for anything

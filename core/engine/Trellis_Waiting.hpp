@@ -4,7 +4,6 @@
 
 #include <Trellis_TaskNumber.hpp>
 #include <access/Trellis_AccessTable.hpp>
-#include <forkjoin/Trellis_ForkJoins.hpp>
 #include <kernel/Trellis_Waiters.hpp>
 #include <task/Trellis_PlanNode.hpp>
 #include <base/Trellis_FunctionRef.hpp>
@@ -24,17 +23,11 @@ class SchedulingPolicy;
 
 namespace trellis::Impl {
 
-class Completions;
-class Destructors;
-class DeviceTasks;
-class Exclusion;
 class FailureLog;
+struct Features;
 struct Frame;
-class FusionPool;
 class Kernel;
 class MainQueue;
-class Iterations;
-class Plans;
 class Polling;
 class SerialTurn;
 
@@ -42,10 +35,8 @@ class SerialTurn;
 /// they run meanwhile, and which waits are hopeless.
 class Waiting {
  public:
-  Waiting(Kernel& kernel, Waiters& waiters, Exclusion& exclusion, MainQueue& main,
-          SerialTurn& serial_turn, Completions& completions, Destructors& destructors,
-          DeviceTasks& device_tasks, FusionPool& fusion, Iterations& iterations, Plans& plans,
-          Polling& polling, ForkJoins& fork_joins);
+  Waiting(Kernel& kernel, Features& features, MainQueue& main, SerialTurn& serial_turn,
+          Polling& polling);
   Waiting(Waiting const&) = delete;
   Waiting& operator=(Waiting const&) = delete;
 
@@ -127,23 +118,15 @@ class Waiting {
   bool leads_to(Task& task, TaskHandle const& awaited);
 
   Kernel& m_kernel;
+  Features& m_features;
   SubmissionLock& m_submission;
   FailureLog& m_failures;
   SchedulingPolicy& m_policy;
   Workers& m_workers;
   bool const m_serial;
-  Waiters& m_waiters;
-  Exclusion& m_exclusion;
   MainQueue& m_main;
   SerialTurn& m_serial_turn;
-  Completions& m_completions;
-  Destructors& m_destructors;
-  DeviceTasks& m_device_tasks;
-  FusionPool& m_fusion;
-  Iterations& m_iterations;
-  Plans& m_plans;
   Polling& m_polling;
-  ForkJoins& m_fork_joins;
 };
 
 }  // namespace trellis::Impl

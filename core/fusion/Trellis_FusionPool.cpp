@@ -425,6 +425,7 @@ void FusionPool::link(std::span<Task* const> tasks) {
 }
 
 bool FusionPool::run(Task& task, WorkerSlot& slot, Task*& next) {
+  if (!task.marks.is_fusable) return false;
   // A thread that waited within the end of one of them has left the others in the queue.
   if (task.state.load(std::memory_order_relaxed) == TaskState::running) {
     next = complete_all(task, slot);

@@ -110,8 +110,15 @@ class FusionPool {
     (is_done ? m_awaited_done : m_awaited_not).fetch_add(1, std::memory_order_relaxed);
   }
 
+  // At the stations, see Features.
+  void made(Task& task) {
+    if (!task.marks.is_fusable) [[likely]]
+      return;
+    task.next = nullptr;
+    m_statistics.fusable();
+  }
   /// Runs a task that is the first of a batch on a host space, or completes one whose batch has
-  /// run; else returns false. `next`: the task to run next on this slot, if any.
+  /// run; else returns false.
   [[nodiscard]] bool run(Task& task, WorkerSlot& slot, Task*& next);
   /// Splits a batch into its tasks, no longer linked.
   static Vector<Task*> unlink(Task& first);

@@ -105,7 +105,7 @@ Progress GraphInternals::add_progress(TaskHandle const& task,
   return {std::move(source), {task.control, task.generation, nullptr, 0}};
 }
 Plan GraphInternals::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
-  return Plan(graph.engine().plans().record(std::move(label), body));
+  return Plan(graph.engine().features().plans.record(std::move(label), body));
 }
 
 bool GraphInternals::is_recording(TaskGraph const& graph) {
@@ -122,7 +122,7 @@ TaskHandle GraphInternals::replay(TaskGraph& graph, Plan const& plan, std::uint6
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + graph.m_options.name + " is to replay the plan \"" + plan.name() +
                     "\" (" + state.label.place() + "), which belongs to another graph");
-  return graph.engine().plans().replay(Label(state.label), plan.m_state, rounds);
+  return graph.engine().features().plans.replay(Label(state.label), plan.m_state, rounds);
 }
 
 bool GraphInternals::sees_plans(TaskGraph const& graph) {
@@ -144,19 +144,19 @@ TaskHandle GraphInternals::submit_child(TaskHandle const& parent, TaskSpec&& spe
 TaskHandle GraphInternals::submit_continuation(TaskHandle const& self, TaskSpec&& spec) {
   check_after(spec, self.control, self.generation);
   EngineOf const engine(self);
-  return engine->children().submit_continuation(self, std::move(spec));
+  return engine->features().children.submit_continuation(self, std::move(spec));
 }
 bool GraphInternals::stop_requested(TaskHandle const& self) {
-  return EngineOf(self)->cancellation().is_asked(*self.task);
+  return EngineOf(self)->features().cancellation.is_asked(*self.task);
 }
 void GraphInternals::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
-  EngineOf(self)->demotions().demote(self, to);
+  EngineOf(self)->features().demotions.demote(self, to);
 }
 void GraphInternals::release(TaskHandle const& self, std::span<AccessRequest const> what) {
-  EngineOf(self)->demotions().release(self, what);
+  EngineOf(self)->features().demotions.release(self, what);
 }
 void GraphInternals::shrink_to_children(TaskHandle const& self) {
-  EngineOf(self)->demotions().shrink_to_children(self);
+  EngineOf(self)->features().demotions.shrink_to_children(self);
 }
 
 namespace {
@@ -175,15 +175,15 @@ void check_is_of(TaskGraph const& graph, TaskHandle const& task, GraphControl co
 bool GraphInternals::demote_other(TaskGraph const& graph, TaskHandle const& task,
                                   std::span<AccessRequest const> to) {
   check_is_of(graph, task, graph.m_control, graph.m_generation);
-  return graph.engine().demotions().demote_other(task, to);
+  return graph.engine().features().demotions.demote_other(task, to);
 }
 bool GraphInternals::release_other(TaskGraph const& graph, TaskHandle const& task,
                                    std::span<AccessRequest const> what) {
   check_is_of(graph, task, graph.m_control, graph.m_generation);
-  return graph.engine().demotions().release_other(task, what);
+  return graph.engine().features().demotions.release_other(task, what);
 }
 void GraphInternals::add_local(TaskHandle const& self, AccessRequest const& what) {
-  EngineOf(self)->children().add_local(self, what);
+  EngineOf(self)->features().children.add_local(self, what);
 }
 int GraphInternals::threads_per_worker(TaskHandle const& self) {
   return *EngineOf(self)->options().threads_per_worker;
@@ -218,13 +218,13 @@ void GraphInternals::require_may_join(TaskHandle const& other) {
 }
 void GraphInternals::run_fork_join(TaskHandle const& self, TaskHandle const& running, int depth,
                                    FunctionRef<void()> body) {
-  EngineOf(self)->fork_joins().run(self, running, depth, body);
+  EngineOf(self)->features().fork_joins.run(self, running, depth, body);
 }
 void GraphInternals::join_fork_join(TaskHandle const& fork_join) {
-  EngineOf(fork_join)->fork_joins().join(fork_join);
+  EngineOf(fork_join)->features().fork_joins.join(fork_join);
 }
 bool GraphInternals::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
-  return EngineOf(task)->children().refine(task, split);
+  return EngineOf(task)->features().children.refine(task, split);
 }
 
 }  // namespace trellis::Impl

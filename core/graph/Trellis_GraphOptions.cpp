@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <Trellis_Orchestration.hpp>
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <graph/Trellis_AnalysisAtEnd.hpp>
@@ -9,6 +10,7 @@
 #include <tools/Trellis_GraphLog.hpp>
 #include <graph/Trellis_Runtime.hpp>
 #include <threads/Trellis_Places.hpp>
+#include <threads/Trellis_Workers.hpp>
 #include <policy/Trellis_SerialOrder.hpp>
 
 #include <algorithm>

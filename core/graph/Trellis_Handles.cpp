@@ -49,13 +49,13 @@ namespace {
 
 /// A task with an open Completion is not complete, so its engine exists.
 void say(TaskHandle const& task, Completions::What what, std::exception_ptr const& cause) {
-  if (EnginePin const engine = task.pin()) engine->completions().say(task, what, cause);
+  if (EnginePin const engine = task.pin()) engine->features().completions.say(task, what, cause);
 }
 
 }  // namespace
 
 TaskHandle const& CompletionInternals::count(TaskHandle const& task) {
-  if (EnginePin const engine = task.pin()) engine->completions().open(task);
+  if (EnginePin const engine = task.pin()) engine->features().completions.open(task);
   return task;
 }
 

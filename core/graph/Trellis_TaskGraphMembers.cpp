@@ -108,7 +108,7 @@ void TaskGraph::ask_to_stop(Impl::TaskHandle const& task) {
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + m_options.name +
                     " is to cancel a future of another graph, or one that no task belongs to");
-  engine().cancellation().ask(task);
+  engine().features().cancellation.ask(task);
 }
 void TaskGraph::add(Impl::TagRule&& rule) {
   engine().submission().add_rule(std::move(rule));
@@ -122,7 +122,7 @@ Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
 }
 IterateReport TaskGraph::run_iterations(Label&& label, std::uint64_t iterations,
                                         Impl::FunctionRef<bool(std::uint64_t)> body) {
-  return engine().iterations().iterate(std::move(label), iterations, body);
+  return engine().features().iterations.iterate(std::move(label), iterations, body);
 }
 Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
   return Impl::FutureInternals::make(Impl::GraphInternals::replay(*this, plan, rounds));
@@ -148,7 +148,7 @@ void TaskGraph::wait_for(std::span<TaskNumber const> numbers, Awaited what,
   Impl::Engine& engine = this->engine();
   std::vector<Impl::TaskHandle> const tasks = tasks_of(numbers, "waits for", site);
   for (std::size_t gone = tasks.size(); gone < numbers.size(); ++gone)
-    engine.fusion().awaited(true);
+    engine.features().fusion.awaited(true);
   engine.waiting().wait_for_all(tasks, what);
 }
 bool TaskGraph::are_done(std::span<TaskNumber const> numbers,
@@ -183,12 +183,13 @@ std::shared_ptr<Orchestration> TaskGraph::orchestrate(
                                             " is given no orchestration; make_native() holds "
                                             "nothing back");
   Impl::Engine& engine = this->engine();
-  std::shared_ptr<Orchestration> before = engine.orchestrator().exchange(std::move(orchestration));
-  engine.fusion().look_again();
+  std::shared_ptr<Orchestration> before =
+      engine.features().orchestrator.exchange(std::move(orchestration));
+  engine.features().fusion.look_again();
   return before;
 }
 std::shared_ptr<Orchestration> TaskGraph::orchestration() const {
-  return engine().orchestrator().current();
+  return engine().features().orchestrator.current();
 }
 int TaskGraph::most_workers() const {
   return engine().most_workers();

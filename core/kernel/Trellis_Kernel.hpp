@@ -34,7 +34,8 @@ class Warnings;
 /// releases the tasks that come after it. Threads wait for it meanwhile. A feature (children of a
 /// task, plans, devices, fusion, ...) keeps what it needs in a class of its own. It uses these
 /// verbs and the features that its constructor names, and knows nothing else of the engine.
-/// `Engine` puts the kernel and its features together; so the verbs are defined there.
+/// `Features` is the list of them. `Engine` puts the kernel and the list together; so the verbs are
+/// defined there.
 ///
 /// LOCKS. A thread that holds one of these may take those behind it: waiting tasks, streams,
 /// scopes of children (the inner one first), graph, task, exclusion. Then comes one of plan,

@@ -66,6 +66,12 @@ class DeviceTasks {
   [[nodiscard]] bool any_offers() const { return m_offered.any(); }
   [[nodiscard]] bool is_proxy() const { return m_offered.is_proxy(); }
   void become_proxy();
+  /// At a station, see Features: launches a task that has no failure.
+  [[nodiscard]] bool run(Task& task, WorkerSlot& slot, Task*& /*next*/) {
+    if (!task.runs_on_device() || task.failure != nullptr) return false;
+    launch(task, slot);
+    return true;
+  }
   /// Requires `is_proxy`. Launches what has been offered.
   void retire_proxy(WorkerSlot& slot);
   /// Requires `is_proxy`. Called before the thread runs user code that is no launch: launches what

@@ -117,7 +117,7 @@ void PlanGraphs::end_children(std::vector<Task*> const& children) {
       child->live_id.store(0, std::memory_order_release);
       anyone_waits = anyone_waits || child->has_waiter;
     }
-    m_cancellation.forget(child->id);
+    m_cancellation.completed(*child);
     if (keeps_body) {
       too_many = !m_destructors.defer_body(*child, slot) || too_many;
     } else {

@@ -58,6 +58,12 @@ class Plans {
   void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
   static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
   Task* run_plan(Task& whole, WorkerSlot& slot);
+  /// See Features.
+  [[nodiscard]] bool run(Task& task, WorkerSlot& slot, Task*& next) {
+    if (!task.marks.is_replay) return false;
+    next = run_plan(task, slot);
+    return true;
+  }
   Task* finish_run(Task& task, WorkerSlot& slot, TaskState state, int row);
 
   // Functions for what a replay leaves:

@@ -143,7 +143,7 @@ TEST_F(Scopes, AllPatternsAreChildrenAndTheViewsFollowTheScope) {
   double expected = 0;
   for (int i = 0; i < n; ++i) expected += i * (i + 1) / 2.0;
   EXPECT_EQ(result.get(), expected);
-  EXPECT_EQ(graph.dependency_graph().parts(result.id()).size(), 5U);
+  EXPECT_EQ(graph.dependency_graph().children(result.id()).size(), 5U);
 }
 
 TEST_F(Scopes, DemoteToSubviewsAndModes) {
