@@ -36,8 +36,8 @@
 ///     trellis::allocate("make room", trellis::ResourcePolicy(graph), found, count);
 ///     trellis::parallel_for("fill",
 ///         trellis::ResourcePolicy(graph, n, trellis::read(x), trellis::write(found)), functor);
-///     trellis::parallel_for("use", trellis::ResourcePolicy(graph, count, trellis::read(found)),
-///     ...);
+///     trellis::parallel_for("use",
+///         trellis::ResourcePolicy(graph, count, trellis::read(found)), ...);
 namespace trellis {
 
 namespace Impl {

@@ -193,8 +193,7 @@ TEST_F(Completions, MayBeSeveralOfOneTask) {
   }
 }
 
-// --- and what else a task may be
-// ------------------------------------------------------------------
+// --- and what else a task may be -----------------------------------------------------------------
 
 TEST_F(Completions, OfTasksWithChildren) {
   for (TaskGraphOptions const& options : every_kind()) {
@@ -471,8 +470,7 @@ TEST_F(Completions, KeepNobodyBackOnWhomTheyWait) {
   }
 }
 
-// --- plans
-// ----------------------------------------------------------------------------------------
+// --- plans ---------------------------------------------------------------------------------------
 
 /// Each round after the one before, in the order of the accesses.
 TEST_F(Completions, OfPlans) {
@@ -545,8 +543,7 @@ TEST_F(Completions, OfIterationsThatAreAlike) {
   }
 }
 
-// --- more than one graph
-// --------------------------------------------------------------------------
+// --- more than one graph -------------------------------------------------------------------------
 
 TEST_F(Completions, AreSaidByTasksOfOtherGraphs) {
   for (int const workers : {1, 2}) {

@@ -379,8 +379,7 @@ TEST_F(OutsideDemotion, OfManyAccessesNamedTwice) {
   graph.wait();
 }
 
-// --- parents that shrink
-// --------------------------------------------------------------------------
+// --- parents that shrink -------------------------------------------------------------------------
 
 TEST_F(Shrinking, TasksBehindTheParentStartWithTheEndOfTheChildrenThatTheyNeed) {
   constexpr std::size_t count = 4;

@@ -16,8 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// --- whom a body or a child waits for
-// -------------------------------------------------------------
+// --- whom a body or a child waits for ------------------------------------------------------------
 
 /// A child that has been started is not held up by the body that collects further ones.
 TEST(ForkJoins, ChildrenThatRunMayWaitForEachOther) {

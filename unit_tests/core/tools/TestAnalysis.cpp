@@ -211,8 +211,7 @@ TEST(Analysis, ANegativeCostIsAnError) {
   }
 }
 
-// --- tasks with children, demotions
-// -----------------------------------------------------------------
+// --- tasks with children, demotions --------------------------------------------------------------
 
 TaskRecord child(TaskRecord record, TaskId owner, std::uint64_t submitted = 0) {
   record.parent = owner;

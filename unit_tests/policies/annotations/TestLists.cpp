@@ -419,8 +419,7 @@ SPACE_TEST(WhenAll, NeedsOneGraph) {
   joined.get();
 }
 
-// ---- children, plans, demotion
-// ---------------------------------------------------------------------
+// ---- children, plans, demotion ------------------------------------------------------------------
 
 SPACE_TEST(Lists, InPartsLieWithinTheAccessesOfTheWhole) {
   TaskGraph graph(with_workers(2));

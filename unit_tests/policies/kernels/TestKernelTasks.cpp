@@ -73,8 +73,7 @@ TEST(KernelTasks, RunOnTheTasksOwnInstanceAndKeepTexts) {
   EXPECT_EQ(y(4), 20);
 }
 
-// ---- accesses and edges
-// --------------------------------------------------------------------------
+// ---- accesses and edges -------------------------------------------------------------------------
 
 /// The same calls by kernels and by hand.
 struct Program {
@@ -177,8 +176,7 @@ TEST(KernelTasks, AKnownBetaOfZeroOverwrites) {
   EXPECT_THAT(texts[4], HasSubstr("read_write y"));
 }
 
-// ---- where a task goes
-// ---------------------------------------------------------------------------
+// ---- where a task goes --------------------------------------------------------------------------
 
 TEST(KernelTasks, TakeAPolicyWithFurtherAnnotations) {
   auto const x = filled<Vector>("x", 1, 8);
@@ -267,8 +265,7 @@ TEST(KernelTasks, AreRecordedAndReplayed) {
   EXPECT_LE(trellis::Test::difference(x, plain_x), trellis::Test::tolerance<double>());
 }
 
-// ---- conjugate gradients
-// -------------------------------------------------------------------------
+// ---- conjugate gradients ------------------------------------------------------------------------
 
 TEST(KernelTasks, ConjugateGradientsAreThoseOfPlainCalls) {
   constexpr int k = 8;
@@ -321,8 +318,7 @@ TEST(KernelTasks, ConjugateGradientsAreThoseOfPlainCalls) {
   EXPECT_LT(rr.get(), 1e-6 * n);
 }
 
-// ---- errors
-// --------------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------------------
 
 TEST(KernelTasks, WhatTheLibraryThrowsIsTheFailureOfTheTask) {
   Vector const x("x", 4), y("y", 5);
