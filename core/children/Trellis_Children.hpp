@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_PARTS_HPP
-#define TRELLIS_IMPL_PARTS_HPP
+#ifndef TRELLIS_IMPL_CHILDREN_HPP
+#define TRELLIS_IMPL_CHILDREN_HPP
 
 #include <Trellis_Error.hpp>
 #include <Trellis_Tag.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_SECTIONS_HPP
-#define TRELLIS_IMPL_SECTIONS_HPP
+#ifndef TRELLIS_IMPL_FORKJOINS_HPP
+#define TRELLIS_IMPL_FORKJOINS_HPP
 
 #include <Trellis_Orchestration.hpp>
 #include <access/Trellis_AccessTable.hpp>
@@ -34,7 +34,7 @@ class Workers;
 /// the body throws. A held child is pending, so its cell is not reused before. (The thread that has
 /// added the extra edge takes it off; the decrement orders it as every other one does, see Task.)
 ///
-/// WHICH THREADS RUN THE PARTS. The thread that runs the body waits as a task does: it runs only
+/// WHICH THREADS RUN THE CHILDREN. The thread that runs the body waits as a task does: it runs only
 /// children of its own fork-join, see Waiting::run_needed. When none is left for it, it gives its
 /// place to another thread, which runs whatever the fork-join waits for. A thread outside of tasks
 /// that has called `fork_join` does the same, see Waiting::wait_for_fork_join. If the fork-join can
