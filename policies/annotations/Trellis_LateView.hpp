@@ -262,7 +262,7 @@ namespace Impl {
 /// An extent that is known.
 struct KnownCount {
   static constexpr bool ends_without_user = true;
-  static constexpr bool stays_in_a_pass = true;
+  static constexpr bool stays_in_an_iteration = true;
   std::int64_t number;
   [[nodiscard]] std::int64_t resolve() const { return number; }
   [[nodiscard]] static std::tuple<> annotations() { return {}; }

@@ -22,7 +22,7 @@ namespace trellis::Impl {
 /// as it suffices.
 ///
 /// WHY NO TASK WAITS FOR EVER. In a model's order its tasks can run one by one within the limit
-/// (otherwise the model is refused), and passes follow each other in that order. Let u be the first
+/// (otherwise the model is refused), and iterations follow each other in that order. Let u be the first
 /// task that waits at a gate. All tasks of the model before u hold what they need. Each of these
 /// depends only on tasks submitted earlier. If such a task belongs to the model, it is through its
 /// gate. If it is another task of the graph, it waits at no gate of this model, and again depends
@@ -66,7 +66,7 @@ class Admission {
   /// Called if the submission of the gate's task has failed.
   void abandon(Gate& gate);
   void release(std::size_t place, std::size_t bytes);
-  /// Reserves memory between passes, which must be available at once. Returns false when passes
+  /// Reserves memory between iterations, which must be available at once. Returns false when iterations
   /// under way hold the rest, or when a task waits, as it might then never get what was promised.
   [[nodiscard]] bool keep(std::size_t place, std::size_t bytes);
   /// Returns the most that was reserved at one time.

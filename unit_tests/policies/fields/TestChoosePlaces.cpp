@@ -156,7 +156,7 @@ TEST(ChoosePlaces, CopiesAreOnTheirWayWhileOthersRun) {
   EXPECT_EQ(problem.makespan({0, 0, 0, 0, 1}), 55);
 }
 
-/// Work is not the time of a pass: two chains that nothing orders, 10 each on the host and 9 on the
+/// Work is not the time of an iteration: two chains that nothing orders, 10 each on the host and 9 on the
 /// device.
 TEST(ChoosePlaces, WhatCanRunSideBySideIsSplit) {
   Problem problem;
