@@ -30,7 +30,7 @@ class Workers;
 /// children, and the extra edge is taken off them, from all at once or from one after the other.
 ///
 /// INVARIANT (no child stays held). Only the body's thread submits children. It also ends each
-/// phase: by `fork_join.wait()`, before any other wait (`start_held`), and at the end, also when
+/// phase: by `self.wait()`, before any other wait (`start_held`), and at the end, also when
 /// the body throws. A held child is pending, so its cell is not reused before. (The thread that has
 /// added the extra edge takes it off; the decrement orders it as every other one does, see Task.)
 ///

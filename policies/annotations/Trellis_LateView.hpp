@@ -125,7 +125,7 @@ class LateMemory {
 template <class Seen, class V>
 struct LateViewSource {
   static constexpr bool ends_without_user = true;
-  static constexpr bool may_come_later = true;  ///< see is_for_parts
+  static constexpr bool may_come_later = true;  ///< see is_for_children
   std::shared_ptr<LateMemory<V> const> memory;
   bool is_touched;  ///< the task touches it; otherwise it is not ordered
 

@@ -179,7 +179,7 @@ inline constexpr bool source_stays = requires { requires Source::stays_in_an_ite
 /// True if the source may be for children only. A task with children also names what these touch.
 /// If it takes no Views itself, such a source is not resolved, as its children may make the value.
 template <class Body, class Source>
-consteval bool is_for_parts() {
+consteval bool is_for_children() {
   return Body::traits.may_give_up && requires { requires Source::may_come_later; };
 }
 
@@ -232,7 +232,7 @@ struct WithLate : Body {
   template <std::size_t first, std::size_t... k>
   void look_at(std::index_sequence<k...>) const {
     [[maybe_unused]] auto const look = []<class Source>(Source const& source) {
-      if constexpr (!is_for_parts<Body, Source>()) static_cast<void>(resolve(source));
+      if constexpr (!is_for_children<Body, Source>()) static_cast<void>(resolve(source));
     };
     (look(std::get<first + k>(sources)), ...);
   }

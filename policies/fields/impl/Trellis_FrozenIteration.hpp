@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_FROZENPASS_HPP
-#define TRELLIS_IMPL_FROZENPASS_HPP
+#ifndef TRELLIS_IMPL_FROZENITERATION_HPP
+#define TRELLIS_IMPL_FROZENITERATION_HPP
 
 #include <task/Trellis_AccessRequest.hpp>
 #include <fields/impl/Trellis_FieldState.hpp>
