@@ -122,7 +122,8 @@ void measure_transport(Options const& options, trellis::TaskGraph& graph,
   for (transport::RatioFindings const& each : ratios) tell(each, true);
 }
 
-/// Iterations and plans in turns, at a size that memory bounds and at one where overhead counts.
+/// Iterations of a model and plans in turns, at a size that memory bounds and at one where overhead
+/// counts.
 void measure_frozen(Options const& options, trellis::TaskGraph& graph, int equations, int cells,
                     int steps, Report& report) {
   transport::Problem problem;
