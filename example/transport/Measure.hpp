@@ -96,7 +96,8 @@ inline trellis::Graph one_step(trellis::Graph const& graph, Problem const& probl
 /// Runs steps after each of which the ratio may change. It begins with as many workers as there are
 /// threads.
 inline std::vector<Findings::Iteration> run_with_feedback(Problem const& problem, int threads,
-                                                     int iterations, trellis::Graph const& structure) {
+                                                          int iterations,
+                                                          trellis::Graph const& structure) {
   auto const meter = trellis::make_task_meter();
   trellis::TaskGraphOptions options;
   options.name = "transport, with feedback";

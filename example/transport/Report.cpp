@@ -136,7 +136,8 @@ void write_summary(Options const& options, Findings const& found) {
         {"held_back", each.held_back}};
   summary["feedback"] = nlohmann::json::array();
   for (Findings::Iteration const& iteration : found.feedback)
-    summary["feedback"].push_back({{"ratio", text_of(iteration.ratio)}, {"seconds", iteration.seconds}});
+    summary["feedback"].push_back(
+        {{"ratio", text_of(iteration.ratio)}, {"seconds", iteration.seconds}});
   summary["hybrid"] = nlohmann::json::array();
   for (HybridFindings const& each : found.hybrid) summary["hybrid"].push_back(row_of(each));
   auto const file = options.output / "summary.json";

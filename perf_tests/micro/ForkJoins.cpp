@@ -29,7 +29,7 @@ void measure_fork_joins(benchmark::State& state, Run const& run) {
     for (int k = 0; k < rounds; ++k) run(children);
   using benchmark::Counter;
   state.counters["time_per_child"] = Counter(static_cast<double>(children * rounds),
-                                            Counter::kIsIterationInvariantRate | Counter::kInvert);
+                                             Counter::kIsIterationInvariantRate | Counter::kInvert);
   state.counters["time_per_fork_join"] =
       Counter(rounds, Counter::kIsIterationInvariantRate | Counter::kInvert);
 }

@@ -76,16 +76,17 @@ void split_at_once(benchmark::State& state) {
     std::atomic<std::size_t> begun{0};
     std::vector<double> seconds(bodies);
     for (std::size_t b = 0; b != bodies; ++b)
-      host_task("parent", ResourcePolicy(graph, write(wholes[b * 32].all)), [&, b](TaskScope& self) {
-        begun.fetch_add(1);
-        while (begun.load() != bodies) {
-        }
-        auto const begin = Clock::now();
-        for (std::size_t k = 0; k != children_each; ++k)
-          host_task("child", ResourcePolicy(self, write(wholes[b * 32].parts[k % whole_count])),
-                    [] {});
-        seconds[b] = seconds_since(begin);
-      });
+      host_task(
+          "parent", ResourcePolicy(graph, write(wholes[b * 32].all)), [&, b](TaskScope& self) {
+            begun.fetch_add(1);
+            while (begun.load() != bodies) {
+            }
+            auto const begin = Clock::now();
+            for (std::size_t k = 0; k != children_each; ++k)
+              host_task("child", ResourcePolicy(self, write(wholes[b * 32].parts[k % whole_count])),
+                        [] {});
+            seconds[b] = seconds_since(begin);
+          });
     graph.wait();
     return *std::max_element(seconds.begin(), seconds.end());
   };
@@ -153,7 +154,8 @@ BENCHMARK(split_nested)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// One parent that names each of its areas, or makes them itself; its children take them in no order.
+// One parent that names each of its areas, or makes them itself; its children take them in no
+// order.
 void split_many(benchmark::State& state, bool made) {
   Whole whole = make_wholes(state.range(0), 1).front();
   std::vector<View> const areas = whole.parts;

@@ -161,8 +161,8 @@ std::pair<std::size_t, std::size_t> interval_of(FieldState const& field, std::si
 /// For a range of fields, `read(all)` with a `std::vector<F>`, it takes a `view_list<F::read_view>
 /// const&`.
 ///
-/// Tasks of its model may name it. If it has memory between iterations (it is bound, required, locked
-/// or persistent), any task of the graph may.
+/// Tasks of its model may name it. If it has memory between iterations (it is bound, required,
+/// locked or persistent), any task of the graph may.
 template <class D, class L = Kokkos::DefaultExecutionSpace::array_layout>
 class Field {
  public:

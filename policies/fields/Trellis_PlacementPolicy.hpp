@@ -78,8 +78,8 @@ struct TransferTime {
   bool is_lost;
 };
 
-/// Decides before each iteration of a model at which target each task runs. It serves one model. The
-/// submitting thread calls `prepare` and `submitted`; any thread may call `ran` and `copied`.
+/// Decides before each iteration of a model at which target each task runs. It serves one model.
+/// The submitting thread calls `prepare` and `submitted`; any thread may call `ran` and `copied`.
 class PlacementPolicy {
  public:
   PlacementPolicy() = default;
@@ -91,14 +91,14 @@ class PlacementPolicy {
   /// Sets `places`, which has the present target of each task, to one of the task's `eligible`. If
   /// targets have a `room`, places that do not fit are refused.
   virtual void prepare(PlacementGraph const& graph, std::span<int> places) = 0;
-  /// Returns copies for the iteration of the last `prepare`, between the host and a device, or between
-  /// devices of one group. They come first, one after the other, in memory of their own.
+  /// Returns copies for the iteration of the last `prepare`, between the host and a device, or
+  /// between devices of one group. They come first, one after the other, in memory of their own.
   [[nodiscard]] virtual std::vector<TransferProbe> probes() const { return {}; }
-  /// Called when an iteration with the places of the last `prepare` is submitted. If the iteration is
-  /// measured, `ran` is later called for each of its tasks.
+  /// Called when an iteration with the places of the last `prepare` is submitted. If the iteration
+  /// is measured, `ran` is later called for each of its tasks.
   virtual void submitted() {}
-  /// True if the iteration that is being submitted must be measured. Then a device runs one of its tasks
-  /// at a time.
+  /// True if the iteration that is being submitted must be measured. Then a device runs one of its
+  /// tasks at a time.
   [[nodiscard]] virtual bool wants_times() const { return false; }
   virtual void ran(PlacementTime const&) {}
   virtual void copied(TransferTime const&) {}
@@ -131,12 +131,12 @@ struct HybridOptions {
   Balance balance = Balance::least_loaded;
 };
 /// Returns a policy that measures, and then decides. Each task that may run at targets of several
-/// types runs at each of them, in an iteration to warm up and in one that counts (in more, if its memory
-/// was new). For each link that may be needed, a small and a large copy tell latency and bandwidth.
-/// Then tasks that follow each other are joined to chains, and each chain is assigned to a type of
-/// targets. The assignment has the shortest iteration when tasks and copies run as a list schedule;
-/// among equally short ones it has the least work. Chains of device tasks are spread over the
-/// devices of a type. From then on the places are fixed, and nothing is measured.
+/// types runs at each of them, in an iteration to warm up and in one that counts (in more, if its
+/// memory was new). For each link that may be needed, a small and a large copy tell latency and
+/// bandwidth. Then tasks that follow each other are joined to chains, and each chain is assigned to
+/// a type of targets. The assignment has the shortest iteration when tasks and copies run as a list
+/// schedule; among equally short ones it has the least work. Chains of device tasks are spread over
+/// the devices of a type. From then on the places are fixed, and nothing is measured.
 ///
 /// Places that do not fit into the room of a target are not chosen, neither for measurements nor in
 /// the end, if others are found that fit. If there are at most 4096 ways to place the tasks, all of

@@ -27,7 +27,8 @@ struct ForkJoinCall {
   template <class... Views>
     requires std::is_invocable_v<Body&, TaskScope&, Views...>
   void operator()(TaskScope& self, Views&&... views) {
-    GraphInternals::run_fork_join(ScopeInternals::handle(self), ScopeInternals::running(self), depth,
+    GraphInternals::run_fork_join(ScopeInternals::handle(self), ScopeInternals::running(self),
+                                  depth,
                                   [&] { std::invoke(body, self, std::forward<Views>(views)...); });
   }
 };

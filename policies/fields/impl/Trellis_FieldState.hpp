@@ -111,10 +111,10 @@ struct TwoSides {
 /// The data that a model has of a field. Handles and tasks share it.
 ///
 /// A field that tasks need at several places has a copy at each of them but one. The copy is a
-/// `FieldState` of its own, which the field owns. For iterations, predictions and limits a copy is like
-/// a transient field that one task computes: the task that copies. So it exists from that task to
-/// the end of its last reader, in the memory and in the order of its own iteration. Later iterations, and
-/// tasks that write the field between iterations, cannot find it.
+/// `FieldState` of its own, which the field owns. For iterations, predictions and limits a copy is
+/// like a transient field that one task computes: the task that copies. So it exists from that task
+/// to the end of its last reader, in the memory and in the order of its own iteration. Later
+/// iterations, and tasks that write the field between iterations, cannot find it.
 ///
 /// The address of its areas is that of the memory that it has between iterations, else one of a
 /// reserved range. So a task that uses the memory of a persistent field by a View, and one that
@@ -130,8 +130,8 @@ struct FieldState {
   FieldStorage storage = FieldStorage::transient;
   bool is_locked = false;
   bool is_required = false;
-  /// Its target in the model: where it has memory between iterations, or is computed. For an external
-  /// field it is known from the beginning.
+  /// Its target in the model: where it has memory between iterations, or is computed. For an
+  /// external field it is known from the beginning.
   std::size_t place = 0;
   void* external = nullptr;
   std::shared_ptr<void const> held;  ///< the View that owns the memory

@@ -60,17 +60,18 @@ struct FieldMemory {
   std::size_t external = 0;    ///< bound memory, which is the program's
   std::size_t persistent = 0;  ///< between iterations, without bound memory, with that of plans
   std::size_t transient = 0;   ///< the sum of all fields that exist only during an iteration
-  /// The memory, including persistent memory, if an iteration is recorded in a plan now. The number is
-  /// exact, whatever the schedule. Fields that exist only during an iteration share memory as far as the
-  /// model's order allows; with several workers they share less, so that tasks can overlap.
+  /// The memory, including persistent memory, if an iteration is recorded in a plan now. The number
+  /// is exact, whatever the schedule. Fields that exist only during an iteration share memory as
+  /// far as the model's order allows; with several workers they share less, so that tasks can
+  /// overlap.
   std::size_t frozen = 0;
   std::size_t least_frozen = 0;  ///< `frozen` under the least limit that is not refused
   std::vector<std::size_t> peaks;
 
-  /// Returns the most that an iteration has at one time, including persistent memory. Its tasks start in
-  /// the model's order, each as soon as all but `workers - 1` of those before it are over. The
-  /// number is exact for one worker, and an upper bound for more; `workers` may be up to 64. Other
-  /// schedules may need more, up to all transient fields, unless a memory limit holds.
+  /// Returns the most that an iteration has at one time, including persistent memory. Its tasks
+  /// start in the model's order, each as soon as all but `workers - 1` of those before it are over.
+  /// The number is exact for one worker, and an upper bound for more; `workers` may be up to 64.
+  /// Other schedules may need more, up to all transient fields, unless a memory limit holds.
   [[nodiscard]] std::size_t peak(int workers = 1) const;
 };
 
@@ -121,8 +122,8 @@ struct ModelForm {
   std::vector<std::size_t> places;  ///< targets of the model where it may run
 };
 
-/// A task that was submitted to the model. Each iteration submits a task that runs the body of one of
-/// its forms.
+/// A task that was submitted to the model. Each iteration submits a task that runs the body of one
+/// of its forms.
 struct ModelTask {
   using Kind = PlacedStep::Kind;
   /// Takes the properties from one form, as all forms have the same.
@@ -323,8 +324,8 @@ class Model : public std::enable_shared_from_this<Model> {
   // These are defined in Trellis_FrozenIteration.cpp.
   void submit_frozen();
   TaskHandle submit_frozen_step(ModelStep const& step,
-                                std::shared_ptr<FrozenIteration const> const& iteration, bool is_first,
-                                std::vector<TaskHandle> const& so_far);
+                                std::shared_ptr<FrozenIteration const> const& iteration,
+                                bool is_first, std::vector<TaskHandle> const& so_far);
   [[nodiscard]] std::size_t frozen_window() const;
   [[nodiscard]] MemoryLayout frozen_layout(std::size_t window) const;
   void check_frozen_limit(MemoryLayout const& layout) const;
@@ -399,7 +400,7 @@ struct ModelIteration {
   std::shared_ptr<Model> const model;
   std::shared_ptr<ModelSchedule const> const schedule;
   std::shared_ptr<PlacementPolicy> const measures;  ///< policy that wants times; or null
-  std::vector<IterationField> fields;                    ///< by slot
+  std::vector<IterationField> fields;               ///< by slot
   std::mutex lock;
 };
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-/// This header finds the steps of an iteration whose tasks are at given places. A model makes its iterations
-/// from them, and the choice of places compares them.
+/// This header finds the steps of an iteration whose tasks are at given places. A model makes its
+/// iterations from them, and the choice of places compares them.
 namespace trellis::Impl {
 
 /// A field, or a copy of it, at one target; or the memory of a probe.
@@ -37,9 +37,9 @@ struct PlacedStep {
   std::vector<Use> uses;    ///< each slot once; for a copy the source comes first
 };
 
-/// The steps of an iteration. Each field is computed at one place, or exists there before the iteration. From
-/// there it is copied once to each place that needs it: where tasks read it, and where it has its
-/// memory between iterations.
+/// The steps of an iteration. Each field is computed at one place, or exists there before the
+/// iteration. From there it is copied once to each place that needs it: where tasks read it, and
+/// where it has its memory between iterations.
 struct PlacedSteps {
   std::vector<PlacedSlot> slots;
   /// The steps of tasks come first, with the tasks' own positions.

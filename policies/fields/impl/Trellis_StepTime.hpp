@@ -10,8 +10,8 @@
 
 namespace trellis::Impl {
 
-/// Measures how long one task of an iteration ran. A host task is timed by the host's clock, which is
-/// that of the model's devices if these have their own. A device task is timed by events on its
+/// Measures how long one task of an iteration ran. A host task is timed by the host's clock, which
+/// is that of the model's devices if these have their own. A device task is timed by events on its
 /// stream before and after its launches.
 ///
 /// An idle stream passes the first event before the kernel has been launched, so the launch would

@@ -19,7 +19,8 @@ namespace {
 /// An iteration with given places: its steps, where each of them runs, and its time there.
 class PlacedIteration {
  public:
-  PlacedIteration(PlacementGraph const& graph, std::span<int const> places, PlacementCosts const& costs)
+  PlacedIteration(PlacementGraph const& graph, std::span<int const> places,
+                  PlacementCosts const& costs)
       : m_graph(graph), m_placed(place_steps(graph, places)) {
     for (PlacedStep const& step : m_placed.steps) {
       bool const is_task = step.kind == PlacedStep::Kind::task;

@@ -23,11 +23,12 @@ namespace trellis::Impl {
 
 namespace {
 
-/// The body of a task of a frozen iteration. The arguments of a kernel are bound here once, in a copy of
-/// its body. A replay then runs the copy as if it had been written with Views, so a device may
-/// capture it. If some arguments are not those of fields, and may differ in the next replay, the
-/// copy is bound in each run. A callable need not have copies. Its arguments are bound in each run,
-/// in the body that all runs of the task share; see Model::run_area for why no two runs overlap.
+/// The body of a task of a frozen iteration. The arguments of a kernel are bound here once, in a
+/// copy of its body. A replay then runs the copy as if it had been written with Views, so a device
+/// may capture it. If some arguments are not those of fields, and may differ in the next replay,
+/// the copy is bound in each run. A callable need not have copies. Its arguments are bound in each
+/// run, in the body that all runs of the task share; see Model::run_area for why no two runs
+/// overlap.
 class FrozenBody {
  public:
   FrozenBody(std::shared_ptr<FrozenIteration const> iteration, ModelStep const& step)
@@ -80,7 +81,7 @@ TaskOps const* frozen_ops_of(ModelForm const& form) {
   bool const launches_only =
       form.ops->copy != nullptr &&
       (form.late != nullptr && form.late->stays_in_an_iteration ? form.late->launches_only
-                                                          : form.ops->launches_only);
+                                                                : form.ops->launches_only);
   std::lock_guard const lock(mutex);
   auto const [found, is_new] = known.try_emplace({form.ops->pattern, launches_only});
   if (is_new) {
@@ -102,7 +103,8 @@ void describe_frozen_access(void const* subject, ResourceInfo& info) {
 /// Describes the iteration itself as a resource that its first task reads. Nothing else uses this
 /// memory.
 void describe_frozen_iteration(void const* subject, ResourceInfo& info) {
-  FrozenIteration const& iteration = **static_cast<std::shared_ptr<FrozenIteration const> const*>(subject);
+  FrozenIteration const& iteration =
+      **static_cast<std::shared_ptr<FrozenIteration const> const*>(subject);
   info.label = iteration.name;
   info.begin = reinterpret_cast<std::uintptr_t>(&iteration);
   info.end = info.begin + 1;
@@ -111,7 +113,8 @@ void describe_frozen_iteration(void const* subject, ResourceInfo& info) {
 /// check that the iteration is still valid.
 class FrozenHold final : public ResourceHold {
  public:
-  explicit FrozenHold(std::shared_ptr<FrozenIteration const> iteration) : m_iteration(std::move(iteration)) {}
+  explicit FrozenHold(std::shared_ptr<FrozenIteration const> iteration)
+      : m_iteration(std::move(iteration)) {}
   [[nodiscard]] long holders() const override {
     m_iteration->begin_replay();
     return std::numeric_limits<long>::max();  // the program holds it, whatever plans hold
@@ -131,7 +134,8 @@ std::unique_ptr<ResourceHold> hold_frozen_iteration(void const* subject) {
       *static_cast<std::shared_ptr<FrozenIteration const> const*>(subject));
 }
 constexpr SubjectOps frozen_access_ops{&describe_frozen_access};
-constexpr SubjectOps frozen_iteration_ops{&describe_frozen_iteration, nullptr, &hold_frozen_iteration};
+constexpr SubjectOps frozen_iteration_ops{&describe_frozen_iteration, nullptr,
+                                          &hold_frozen_iteration};
 
 /// The alignment of Kokkos' allocations; on a device, the size of a memory access.
 constexpr std::size_t host_alignment = 64;
@@ -262,17 +266,19 @@ std::size_t Model::bytes_in_plans(std::size_t place) const {
 void Model::submit_frozen() {
   analyse(true);
   if (measures() != nullptr)
-    refuse("is submitted in the recording of a plan while its placement policy \"" +
-           std::string(m_options.placement->name()) +
-           "\" still measures where its tasks are to run: submit iterations until assignment() stays "
-           "the same");
+    refuse(
+        "is submitted in the recording of a plan while its placement policy \"" +
+        std::string(m_options.placement->name()) +
+        "\" still measures where its tasks are to run: submit iterations until assignment() stays "
+        "the same");
   for (ModelSchedule::Sides const& dual : m_schedule->sides)
     if ((dual.before.on_host && !dual.after.on_host) ||
         (dual.before.on_device && !dual.after.on_device))
       refuse("is submitted in the recording of a plan when the DualView " + dual.field->text() +
              " (" + dual.field->name.place() + ") is up to date on the " +
              (dual.after.on_host ? "device" : "host") +
-             ", where it is not after an iteration, so that the next iteration would be another one: submit "
+             ", where it is not after an iteration, so that the next iteration would be another "
+             "one: submit "
              "one iteration before");
   MemoryLayout const layout = frozen_layout(frozen_window());
   check_frozen_limit(layout);
@@ -316,8 +322,8 @@ void Model::submit_frozen() {
 }
 
 TaskHandle Model::submit_frozen_step(ModelStep const& step,
-                                     std::shared_ptr<FrozenIteration const> const& iteration, bool is_first,
-                                     std::vector<TaskHandle> const& so_far) {
+                                     std::shared_ptr<FrozenIteration const> const& iteration,
+                                     bool is_first, std::vector<TaskHandle> const& so_far) {
   ModelTask const& task = *step.task;
   std::deque<ResourceInfo> infos;  // the requests refer to these
   std::vector<AccessRequest> requests;
@@ -341,7 +347,8 @@ TaskHandle Model::submit_frozen_step(ModelStep const& step,
         {access.here->area(box, slot.memory), access.mode, &info, &frozen_access_ops, state});
   }
   if (is_first && iteration->is_watched())
-    requests.push_back({Area::contiguous(iteration.get(), 1), Mode::read, &iteration, &frozen_iteration_ops});
+    requests.push_back(
+        {Area::contiguous(iteration.get(), 1), Mode::read, &iteration, &frozen_iteration_ops});
   if (step.form->ops->copy == nullptr || !task.makes_fields) add_run_area(step, requests);
   auto const construct = [&](void* storage) { ::new (storage) FrozenBody(iteration, step); };
   TaskSpec spec(Label(task.label), *frozen_ops_of(*step.form), sizeof(FrozenBody),

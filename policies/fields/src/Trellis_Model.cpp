@@ -145,8 +145,8 @@ std::string place_text(std::source_location const& at) {
 }
 }  // namespace
 
-/// Binding a field anew changes only the field's memory in an iteration, unless the memory is at another
-/// place. So the program may do it before each iteration.
+/// Binding a field anew changes only the field's memory in an iteration, unless the memory is at
+/// another place. So the program may do it before each iteration.
 void Model::bind(std::shared_ptr<FieldState> const& field, void* memory,
                  std::shared_ptr<void const> held, std::string held_label, FieldTarget const& where,
                  std::source_location const& at) {
@@ -467,11 +467,12 @@ void Model::lock(FieldState& field, bool is_locked) {
 
 void require_kept(FieldState const& field) {
   if (field.memory() == nullptr)
-    throw Error(Error::Kind::bad_access,
-                "Trellis: a task that belongs to no model names the field " + field.text() + " (" +
-                    field.name.place() +
-                    "), which has no memory between iterations: lock it, or make it persistent, and "
-                    "submit an iteration before");
+    throw Error(
+        Error::Kind::bad_access,
+        "Trellis: a task that belongs to no model names the field " + field.text() + " (" +
+            field.name.place() +
+            "), which has no memory between iterations: lock it, or make it persistent, and "
+            "submit an iteration before");
 }
 
 std::int64_t FieldCount::resolve() const {

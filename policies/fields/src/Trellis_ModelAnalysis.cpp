@@ -235,8 +235,8 @@ bool Model::is_covered(FieldState const& field) const {
   return missing == 0;
 }
 
-/// Checks that the tasks of an iteration compute a box of a field without memory between iterations. (Tasks
-/// that compute parts of a field do not overlap.)
+/// Checks that the tasks of an iteration compute a box of a field without memory between
+/// iterations. (Tasks that compute parts of a field do not overlap.)
 void Model::check_made(FieldState const& field, FieldBox const& box, std::string const& who) const {
   if (field.storage != FieldStorage::transient) return;
   std::size_t missing = volume(box, field.shape.rank);

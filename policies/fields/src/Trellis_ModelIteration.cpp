@@ -32,15 +32,15 @@ ModelIteration::ModelIteration(std::shared_ptr<Model> of)
 
 namespace {
 
-/// The body of a task of an iteration. It binds the fields of a task of the model, and runs that task's
-/// body.
+/// The body of a task of an iteration. It binds the fields of a task of the model, and runs that
+/// task's body.
 ///
-/// A field gets memory when the first task that writes it starts, under the lock of the iteration. It
-/// loses the memory when its last user in this iteration is over. That is the end of this object, which
-/// comes before the successors of the task start, whether the task has run, has failed, or never
-/// ran. Each user takes itself off `users` by an acquire-release decrement. So the thread that
-/// finds the last user happens after all uses, and the next owner of the block happens after that
-/// thread, by the pool's lock.
+/// A field gets memory when the first task that writes it starts, under the lock of the iteration.
+/// It loses the memory when its last user in this iteration is over. That is the end of this
+/// object, which comes before the successors of the task start, whether the task has run, has
+/// failed, or never ran. Each user takes itself off `users` by an acquire-release decrement. So the
+/// thread that finds the last user happens after all uses, and the next owner of the block happens
+/// after that thread, by the pool's lock.
 ///
 /// Device memory is handed on earlier, when the last user has been launched (`holders`): the next
 /// owner is launched on the device, too, after the block's `uses`. Host memory is not, though
@@ -51,8 +51,8 @@ namespace {
 /// of the iteration; if there is none, the pool does.
 ///
 /// One body of the model serves all iterations on the host. Two runs of it never overlap, see
-/// Model::run_area. On a device an iteration may be launched before the previous one has run, so each
-/// iteration has a copy.
+/// Model::run_area. On a device an iteration may be launched before the previous one has run, so
+/// each iteration has a copy.
 class IterationBody {
  public:
   /// `step` is one of the iteration's schedule.
@@ -275,8 +275,8 @@ void Model::keep(FieldState& field) {
                        "keep the field " + field.text()));
 }
 
-/// Gives memory to the fields that keep their values after the iteration, and takes it from all others.
-/// The others come first, as the limit may need their memory.
+/// Gives memory to the fields that keep their values after the iteration, and takes it from all
+/// others. The others come first, as the limit may need their memory.
 void Model::keep_memory() {
   for (auto const& [name, field] : m_fields)
     if (!is_kept(*field)) field->keep(nullptr);
@@ -284,9 +284,9 @@ void Model::keep_memory() {
     if (is_kept(*field)) keep(*field);
 }
 
-/// Returns an area that all runs of a task on the host write, in each iteration and wherever its fields
-/// have their memory then. The runs share one body, which has the arguments of the run; so no two
-/// of them may overlap.
+/// Returns an area that all runs of a task on the host write, in each iteration and wherever its
+/// fields have their memory then. The runs share one body, which has the arguments of the run; so
+/// no two of them may overlap.
 ///
 /// A task that makes fields writes them in each run, but not always in the same memory: a field may
 /// be locked, or lie in a plan. The range of addresses reserved for the field stays the same. Bound
@@ -330,8 +330,8 @@ void Model::add_run_area(ModelStep const& step, std::vector<AccessRequest>& requ
   requests.push_back({area, Mode::write, step.task.get(), &run_ops});
 }
 
-/// Makes the access requests of the tasks. While tasks are measured, in this iteration and in those in
-/// flight, each device runs one of them at a time. Otherwise the time of one task would include
+/// Makes the access requests of the tasks. While tasks are measured, in this iteration and in those
+/// in flight, each device runs one of them at a time. Otherwise the time of one task would include
 /// that of earlier ones on other streams. So they write the element that stands for the device. A
 /// probe has all links for itself: it writes the element that stands for them, and other copies
 /// read it.
@@ -383,7 +383,8 @@ void Model::submit() {
     for (++next; next < steps.size(); ++next) IterationBody const over(iteration, steps[next]);
     throw;
   }
-  for (ModelSchedule::Sides const& dual : iteration->schedule->sides) dual.field->sides->set(dual.after);
+  for (ModelSchedule::Sides const& dual : iteration->schedule->sides)
+    dual.field->sides->set(dual.after);
 }
 
 TaskHandle Model::submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
@@ -402,7 +403,8 @@ void Model::set_properties(TaskSpec& spec, ModelStep const& step) const {
   spec.main_thread = step.task->main_thread;
 }
 
-TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<ModelIteration> const& iteration,
+TaskHandle Model::submit_step(ModelStep const& step,
+                              std::shared_ptr<ModelIteration> const& iteration,
                               std::vector<TaskHandle> const& so_far) {
   ModelTask const& task = *step.task;
   bool is_made = false;

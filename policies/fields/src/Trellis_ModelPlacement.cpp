@@ -74,8 +74,8 @@ void Model::find_units() {
     m_units[task] = root_of(m_units, static_cast<int>(task));
 }
 
-/// Returns where the field has memory between iterations. A field that is computed at only one place is
-/// there; otherwise it is on the host, where the program reads it.
+/// Returns where the field has memory between iterations. A field that is computed at only one
+/// place is there; otherwise it is on the host, where the program reads it.
 std::size_t Model::home_of(FieldState const& field) const {
   if (!field.keeps_values()) return nowhere;
   if (field.external != nullptr) return field.place;

@@ -170,9 +170,9 @@ class LinkProbes {
 };
 
 /// It has three states. First, some task has not run often enough on all types, or some link has
-/// not been measured, and the next iteration does that. Then all runs have been submitted, and it waits
-/// for times, with the places of the last iteration. At last all times are known, and the places are
-/// fixed.
+/// not been measured, and the next iteration does that. Then all runs have been submitted, and it
+/// waits for times, with the places of the last iteration. At last all times are known, and the
+/// places are fixed.
 ///
 /// One lock guards everything. Iterations report on the threads that end their tasks, at most once
 /// for each measured task and copy.

@@ -40,9 +40,9 @@ void StepTime::tell(ModelIteration const& iteration, ModelStep const& step) noex
       ModelSlot const& from = iteration.schedule->slots[step.uses[0].slot];
       ModelSlot const& to = iteration.schedule->slots[step.uses[1].slot];
       iteration.measures->copied({static_cast<int>(from.place), static_cast<int>(to.place),
-                             step.uses[1].named->shape.bytes, time.nanoseconds,
-                             step.task->kind == PlacedStep::Kind::probe, found_new_memory,
-                             time.is_lost});
+                                  step.uses[1].named->shape.bytes, time.nanoseconds,
+                                  step.task->kind == PlacedStep::Kind::probe, found_new_memory,
+                                  time.is_lost});
     }
   } catch (...) {  // without memory the policy measures nothing
   }

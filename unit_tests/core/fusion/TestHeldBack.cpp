@@ -132,15 +132,16 @@ TEST(HeldBackTasks, AreCounted) {
   EXPECT_EQ(now.batches, 2u);
   EXPECT_EQ(now.batched, 8u);
   EXPECT_EQ(now.spawned_fusable, 11u);
-  int sections = -1;
-  fork_join("section", ResourcePolicy(gated.graph),
-            [&](TaskScope&) { sections = static_cast<int>(gated.graph.statistics().sections); });
-  EXPECT_EQ(sections, 1);
+  int fork_joins = -1;
+  fork_join("fork-join", ResourcePolicy(gated.graph), [&](TaskScope&) {
+    fork_joins = static_cast<int>(gated.graph.statistics().fork_joins);
+  });
+  EXPECT_EQ(fork_joins, 1);
   gated.graph.wait();
   GraphStatistics const after = gated.graph.statistics();
   EXPECT_EQ(count, 11);
   EXPECT_EQ(after.held, 0);
-  EXPECT_EQ(after.sections, 0);
+  EXPECT_EQ(after.fork_joins, 0);
   EXPECT_EQ(after.spawned, 14u);
   EXPECT_EQ(after.completed, 14u);
 }

@@ -142,8 +142,8 @@ struct Tree {
 
   Tree() {
     for (TaskId k : {0U, 1U, 2U}) Tasks::admit(tasks[k], k + 1);
-    outer.owner = &tasks[0];
-    inner.owner = &tasks[1];
+    outer.parent = &tasks[0];
+    inner.parent = &tasks[1];
     put_into(tasks[1], outer);
     put_into(tasks[2], inner);
   }
@@ -157,7 +157,7 @@ struct Tree {
   /// As Engine::finish_child from where the child has ended.
   void child_over(Scope* scope) {
     while (scope != nullptr && scope->open.child_over(false)) {
-      Task& whole = *scope->owner;
+      Task& whole = *scope->parent;
       require(scope->parent_row == static_cast<int>(whole.id), "the body has left its row");
       scope->renew();
       end(whole);
@@ -166,13 +166,13 @@ struct Tree {
   }
   /// As Children::body_over.
   void body_over(Scope& scope) {
-    Task& owner = *scope.owner;
-    bodies[owner.id - 1] = 1;
-    scope.parent_row = static_cast<int>(owner.id);
+    Task& parent = *scope.parent;
+    bodies[parent.id - 1] = 1;
+    scope.parent_row = static_cast<int>(parent.id);
     if (!scope.open.body_over()) return;
     scope.renew();
-    end(owner);
-    child_over(owner.scope);
+    end(parent);
+    child_over(parent.scope);
   }
 };
 

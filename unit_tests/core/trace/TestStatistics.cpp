@@ -193,17 +193,17 @@ TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
     statistics.held(-2);
     // Faster than any sample.
     for (int depth = 0; depth < 100; ++depth) {
-      statistics.section(1);
-      statistics.section(1);
-      statistics.section(-1);
-      statistics.section(-1);
+      statistics.fork_join(1);
+      statistics.fork_join(1);
+      statistics.fork_join(-1);
+      statistics.fork_join(-1);
     }
     GraphStatistics const now = statistics.now();
     EXPECT_EQ(now.spawned_fusable, 6u);
     EXPECT_EQ(now.held, 3);
     EXPECT_EQ(now.batches, 2u);
     EXPECT_EQ(now.batched, 5u);
-    EXPECT_EQ(now.sections, 0);
+    EXPECT_EQ(now.fork_joins, 0);
   }
   // The name of the graph has a comma, so not with rows_of.
   std::ifstream in(path);
@@ -211,7 +211,7 @@ TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
   std::getline(in, line);
   EXPECT_EQ(line,
             "time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,"
-            "running,in flight,sections,section children");
+            "running,in flight,fork-joins,fork-join children");
   int changes = 0;
   std::string last;
   double fusable = 0;
@@ -238,7 +238,7 @@ TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
   std::ifstream csv(path);
   std::ostringstream svg;
   experimental::write_statistics_svg(csv, svg);
-  EXPECT_THAT(svg.str(), AllOf(HasSubstr("hand, made"), HasSubstr("sections")));
+  EXPECT_THAT(svg.str(), AllOf(HasSubstr("hand, made"), HasSubstr("fork-joins")));
 }
 
 TEST_F(Statistics, OfRanksHaveFilesOfTheirOwn) {

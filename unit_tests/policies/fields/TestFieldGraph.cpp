@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a model is: tasks in any order, what is needed, what is wrong, storage, and iterations beside
-// other tasks.
+// What a model is: tasks in any order, what is needed, what is wrong, storage, and iterations
+// beside other tasks.
 #include "FieldsTest.hpp"
 
 #include <atomic>

@@ -66,7 +66,8 @@ TEST(FieldPools, AChainOfTenHasTwoBlocksAndAllocatesInItsFirstIterationAlone) {
     EXPECT_EQ(y(0), 11);
     EXPECT_EQ(model.pool().counts().most_live, 2 * block);
     EXPECT_EQ(events.count(), 2);
-    for (int iteration = 0; iteration < 5; ++iteration) {  // those that overlap have memory of their own
+    for (int iteration = 0; iteration < 5;
+         ++iteration) {  // those that overlap have memory of their own
       model.submit();
       graph.wait();
     }

@@ -39,8 +39,8 @@ void increase(FieldGraph& model, std::string label, F const& from, F const& to,
 bool is_probe(SimulatedRecord const& record) {
   return record.name.starts_with("probe");
 }
-/// An iteration, and its end. Virtual time is the same in each run when one thread does all, and it does
-/// where the main thread submits inside of its wait.
+/// An iteration, and its end. Virtual time is the same in each run when one thread does all, and it
+/// does where the main thread submits inside of its wait.
 void run_iteration(FieldGraph& model) {
   if (all_is_serial())
     model.submit();
@@ -323,15 +323,16 @@ TEST_F(Hybrid, WhatADeviceHasIsALimit) {
     int launches = 0;
     for (SimulatedRecord const& record : Simulated::device().log())
       if (record.kind == Kind::launch) ++launches;
-    EXPECT_EQ(launches, is_there ? 3 * (2 + 6) : 0) << "two iterations measure, after two of the host";
+    EXPECT_EQ(launches, is_there ? 3 * (2 + 6) : 0)
+        << "two iterations measure, after two of the host";
   }
 }
 
 /// Half of the tasks have room on the device, and only those are sent there to be measured.
 TEST_F(Hybrid, TasksAreMeasuredInAsManyIterationsAsTheirMemoryNeeds) {
   if (all_is_serial()) GTEST_SKIP() << "nothing runs on a device";
-  // Three independent tasks, each with a copy of its own of what it reads: two blocks each; an iteration
-  // has room for all, one after the other, on the device, or on the host.
+  // Three independent tasks, each with a copy of its own of what it reads: two blocks each; an
+  // iteration has room for all, one after the other, on the device, or on the host.
   use({.kernel_units = 10, .link_latency = 5});
   TaskGraph graph(one_lane());
   FieldGraph model(

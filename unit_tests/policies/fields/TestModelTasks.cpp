@@ -150,7 +150,7 @@ TEST_P(ModelTasks, HaveFuturesThatSayWhatTheyAre) {
   EXPECT_THAT(message_of([&] { left.get(); }), HasSubstr("not there any more"));
 }
 
-TEST_P(ModelTasks, AreNoSections) {
+TEST_P(ModelTasks, AreNoForkJoins) {
   F const q = make("q");
   EXPECT_THAT(
       message_of([&] { fork_join("sweep", ResourcePolicy(model, write(q)), [](TaskScope&) {}); }),

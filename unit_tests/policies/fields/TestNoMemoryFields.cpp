@@ -58,7 +58,8 @@ Future<void> sum(FieldGraph& model, Label label, std::initializer_list<F> in, F 
   });
   return made;
 }
-/// An iteration that finds no memory may have been submitted in part; that does no harm to the next.
+/// An iteration that finds no memory may have been submitted in part; that does no harm to the
+/// next.
 void iterations(FieldGraph& model, int number) {
   for (int k = 0; k < number; ++k) call_until_done([&] { model.submit(); });
 }

@@ -334,7 +334,8 @@ TEST(RandomModels, AreWhatAPlainLoopIs) {
     std::size_t const kept = run.model().pool().counts().live;
     ASSERT_EQ(kept, run.model().memory().persistent);
 
-    // A step fails: what does not need it is computed, nothing is lost, and the next iteration is whole.
+    // A step fails: what does not need it is computed, nothing is lost, and the next iteration is
+    // whole.
     auto const order = run.model().order();
     std::string const label = order[pick(random, 0, order.size() - 1)];
     std::size_t const failing = std::stoul(label.substr(5));
@@ -364,8 +365,8 @@ TEST(RandomModels, AreWhatAPlainLoopIs) {
   }
 }
 
-/// The same with iterations that are recorded in plans, among ordinary ones and after changes of what
-/// is kept.
+/// The same with iterations that are recorded in plans, among ordinary ones and after changes of
+/// what is kept.
 TEST(RandomModels, InPlansAreWhatAPlainLoopIs) {
   Watchdog const watchdog(std::chrono::seconds(200), "RandomModels.InPlans");
   int limited = 0, failed = 0, replayed = 0;

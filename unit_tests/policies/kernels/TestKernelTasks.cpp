@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What makes a call of a library a task: accesses, futures, policies, parts, plans, errors.
+// What makes a call of a library a task: accesses, futures, policies, children, plans, errors.
 #include "KernelsTest.hpp"
 
 #include "Timing.hpp"
@@ -210,13 +210,13 @@ TEST(KernelTasks, TakeAPolicyWithFurtherAnnotations) {
   EXPECT_THAT(record.node(third.id()).file, HasSubstr("TestKernelTasks.cpp"));
 }
 
-TEST(KernelTasks, AreParts) {
+TEST(KernelTasks, AreChildren) {
   Sparse const a = poisson(5);
   auto const x = filled<Vector>("x", 1, 25);
   auto const y = filled<Vector>("y", 2, 25);
   KokkosSparse::SPMVHandle<trellis::Test::Space, Sparse, Vector, Vector> handle;
   TaskGraph graph(with_workers(3));
-  auto const norm = host_task("parts",
+  auto const norm = host_task("children",
                               ResourcePolicy(graph, read(a), read_write(x), read_write(y),
                                              read_write(kernels::handle(&handle))),
                               [=, &handle](TaskScope& self) {
@@ -228,7 +228,7 @@ TEST(KernelTasks, AreParts) {
                                 return kernels::nrm2(self, y);
                               });
   EXPECT_NEAR(norm.get(), 1, 1e-12);
-  // A part that needs more than the task has.
+  // A child that needs more than the task has.
   auto const wrong = host_task("wrong", ResourcePolicy(graph, read(x)),
                                [=](TaskScope& self) { kernels::scal(self, x, 2.0, x); });
   EXPECT_THROW(wrong.get(), Error);
