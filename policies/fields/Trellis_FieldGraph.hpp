@@ -246,11 +246,11 @@ class FieldGraph final : public Impl::TaskCollector {
   ///       update(graph, T_view, r_view);
   ///     });
   ///
-  /// Throws `Error` as `submit` does, and in these cases: the limit leaves no room for all fields
-  /// of an iteration; the placement policy still measures; a DualView is up to date at a side where
-  /// it is not after an iteration. A replay throws `Error` when a field that has memory between
-  /// iterations has other memory than in the recording, or when the values of a DualView are not
-  /// where the plan needs them. Both the model and the plan may end first.
+  /// Throws `Error` as `submit` does. It also throws when the limit leaves no room for all fields
+  /// of an iteration, and when the placement policy still measures. It throws when a DualView is up
+  /// to date at a side where it is not after an iteration. A replay throws `Error` when a field
+  /// that has memory between iterations has other memory than in the recording, or when the values
+  /// of a DualView are not where the plan needs them. Both the model and the plan may end first.
   [[nodiscard]] Plan record(Label name) {
     return graph().record(std::move(name), [this] { submit(); });
   }

@@ -28,17 +28,17 @@ namespace trellis::Impl {
 /// through its gate. If it is another task of the graph, it waits at no gate of this model, and
 /// again depends only on earlier tasks. So all of them end, and none of them waits for a gate. When
 /// they have ended, exactly that memory is live which is live before u when tasks run one by one,
-/// and then u fits. (Only tasks of another model wait for a gate of that model. It opens when tasks
+/// and then u fits. Only tasks of another model wait for a gate of that model. It opens when tasks
 /// of that model end that were submitted before the gated task. So each task waits only for tasks
-/// that were submitted earlier, and there is no cycle.) A task that fails or is cancelled goes the
+/// that were submitted earlier, and there is no cycle. A task that fails or is cancelled goes the
 /// same way: it passes its gate, does not run, and releases.
 ///
 /// WHY NO TASK OVERTAKES. A later task v that would fit while u waits must wait, too. The field
 /// that v makes stays until its last reader w is over, and w comes after u. If w needs memory
-/// itself, it waits behind u, and u waits for the bytes of v. (With a limit of 3: u needs 3, v and
-/// w need 1 each, and 2 are in use when v comes.) To exclude this, one would have to know all tasks
-/// between u and w. Only a task that needs no memory may pass: it holds nothing that another task
-/// could wait for.
+/// itself, it waits behind u, and u waits for the bytes of v. An example has a limit of 3: u needs
+/// 3, v and w need 1 each, and 2 are in use when v comes. To exclude this, one would have to know
+/// all tasks between u and w. Only a task that needs no memory may pass: it holds nothing that
+/// another task could wait for.
 class Admission {
  public:
   class Gate {
