@@ -149,7 +149,7 @@ stands_for_others() {
   case ${1#"$work"/generated/} in
     # The sources of fields and of messages are the host's: one of each.
     policies/fields/src/* | policies/mpi/src/*)
-      [[ $1 == */@(Trellis_ModelPass|Trellis_Message).cpp ]]
+      [[ $1 == */@(Trellis_ModelIteration|Trellis_Message).cpp ]]
       ;;
     cmake/* | spaces/* | policies/*) return 0 ;; # the library
     unit_tests/spaces/device/*) return 0 ;;      # each pattern

@@ -14,8 +14,8 @@
 /// faster any number of workers can make it, and how urgent each of its tasks is.
 ///
 /// Everything here needs a graph and the cost of each task. That is a recorded graph with the times
-/// that its tasks took, or any graph with costs that you make up. A task with parts begins before
-/// its parts and is complete when they are. An edge that a demotion ended orders only what came
+/// that its tasks took, or any graph with costs that you make up. A task with children begins
+/// before them and is complete when they are. An edge that a demotion ended orders only what came
 /// before the demotion. Results for a dependency graph hold for any schedule. Results for a
 /// scheduling graph keep exclusive tasks in the order in which they ran.
 namespace trellis {
@@ -27,7 +27,7 @@ using TaskCost = std::function<double(TaskRecord const&)>;
 using EdgeCost = std::function<double(EdgeRecord const&)>;
 
 /// Each task costs 1. The replay of a plan and the iteration of a loop cost nothing, as they are
-/// nothing but their parts.
+/// nothing but their children.
 [[nodiscard]] TaskCost unit_cost();
 /// What each task of a recorded graph took, in nanoseconds. This is the time of its body, without
 /// the time that the body waited or that other tasks ran on its thread meanwhile. The time until

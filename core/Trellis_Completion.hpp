@@ -63,10 +63,9 @@ class OpenCompletion {
 ///
 ///     trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::write(x)),
 ///                        [=](trellis::Completion<int> completion) {
-///                          disk.start_reading(x.data(), [c = std::move(completion)](int got)
-///                          mutable {
-///                            c.done(got);
-///                          });
+///                          disk.start_reading(
+///                              x.data(),
+///                              [c = std::move(completion)](int got) mutable { c.done(got); });
 ///                        });
 ///
 /// The body starts something and returns, and no thread is held. The task is complete when its body

@@ -19,9 +19,9 @@ struct PlanState;
 
 /// What `TaskGraph::iterate` has done with its iterations.
 struct IterateReport {
-  std::uint64_t recorded = 0;  ///< passes that were remembered
-  std::uint64_t replayed = 0;  ///< passes that were like a remembered one
-  std::uint64_t dynamic = 0;   ///< passes that were submitted task by task
+  std::uint64_t recorded = 0;  ///< iterations that were remembered
+  std::uint64_t replayed = 0;  ///< iterations that were like a remembered one
+  std::uint64_t dynamic = 0;   ///< iterations that were submitted task by task
 };
 
 /// Tasks recorded by `TaskGraph::record`, for `TaskGraph::replay`. Copies share the tasks. A plan

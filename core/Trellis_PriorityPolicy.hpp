@@ -29,7 +29,7 @@ struct Urgency {
 ///
 /// The order of tasks of a plan, and of iterations of `iterate` that are alike, is known before
 /// they run. At first a task's rank is its number of hops: edges on the longest path behind it,
-/// each as long as an average task. From the second pass on the rank is measured, without
+/// each as long as an average task. From the second iteration on the rank is measured, without
 /// recording. It is the task's own time plus the largest rank behind it; times are moving averages.
 /// Any other task has the urgency that was set for its label, or none.
 class PriorityPolicy : public SchedulingPolicy {

@@ -43,8 +43,8 @@ class ReadyTask {
   [[nodiscard]] std::uint64_t id() const;  ///< position in the order of submission
   [[nodiscard]] std::string_view label() const;
   [[nodiscard]] int priority() const;  ///< larger is more urgent, 0 by default
-  /// The place of a task of a plan, of a replayed pass of `iterate`, or of a model's pass, if the
-  /// policy sees these.
+  /// The place of a task of a plan, of a replayed iteration of `iterate` or of a model, if
+  /// the policy sees these.
   [[nodiscard]] std::optional<PlannedPlace> place() const;
   /// The task's tag of this type, or `T{}` when it has none.
   template <TagValue T>
@@ -100,9 +100,9 @@ class SchedulingEdges {
   ~SchedulingEdges() = default;
 };
 
-/// Tasks whose order is known before they run, and that run again and again: those of a plan, of a
-/// iteration of `iterate`, or of an iteration of a model of fields. What this refers to exists only
-/// during the call of `SchedulingPolicy::planned`.
+/// Tasks whose order is known before they run, and that run again and again: those of a plan, or
+/// of an iteration of `iterate` or of a model of fields. What this refers to exists only during the
+/// call of `SchedulingPolicy::planned`.
 struct PlannedTasks {
   struct Node {
     std::string_view label;

@@ -97,13 +97,13 @@ class TaskGraph {
   ///
   /// A task that throws cancels what depends on it, in later rounds too, and the replay as a whole
   /// has failed. Throws `Error` for a plan of another graph. It also throws when a View that had an
-  /// parent outside of the plan at the recording no longer has one. The View has then been
+  /// owner outside of the plan at the recording no longer has one. The View has then been
   /// reallocated, and the plan's work would be lost.
   Future<void> replay(Plan const& plan, std::uint64_t rounds = 1);
 
-  /// Calls `body(k)`, or `body()`, for the iterations k = 0, 1, ... `passes` - 1, which submit
-  /// tasks to this graph. When `body` returns false, that iteration was the last one. Does not wait
-  /// for the tasks.
+  /// Calls `body(k)`, or `body()`, for the iterations k = 0, 1, ... `iterations` - 1, which
+  /// submit tasks to this graph. When `body` returns false, that iteration was the last one. Does
+  /// not wait for the tasks.
   ///
   /// The tasks of an iteration are collected and submitted when the body returns; other threads'
   /// tasks come before or after the iteration as a whole. An iteration may submit the same tasks as

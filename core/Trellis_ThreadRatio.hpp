@@ -20,7 +20,7 @@
 ///     options.policy = meter;
 ///     trellis::TaskGraph graph(options);
 ///     trellis::ThreadFeedback feedback(8);           // threads in all
-///     for (int pass = 0; pass < passes; ++pass) {
+///     for (int k = 0; k < steps; ++k) {
 ///       submit_iteration(graph);
 ///       graph.wait();
 ///       feedback.adapt(graph, structure, meter->take());
@@ -88,8 +88,8 @@ class ThreadFeedback {
   /// Returns true if the ratio has changed.
   bool adapt(TaskGraph& graph, Graph const& iteration, TaskCost const& took);
 
-  /// How long the newest pass would take with this ratio, by what is known. Throws `Error` before
-  /// the first iteration.
+  /// How long the newest iteration would take with this ratio, by what is known. Throws `Error`
+  /// before the first iteration.
   [[nodiscard]] double predicted(ThreadRatio const& ratio) const;
   [[nodiscard]] int threads() const { return m_threads; }
 

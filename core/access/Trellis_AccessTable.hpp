@@ -130,10 +130,10 @@ struct LiveAccess {
 /// overlaps its area in part. (If it covered the area, it would have ended the group.) An access
 /// that joins the group conflicts with W as the members do, so it is ordered after W, and thus
 /// after them. Without this rule, consider a tile that is read with its halo, and written by other
-/// tasks in children. It would have a reader of each step in flight, and each new writer would get
-/// an edge to all of them. A write to the area of such a group needs no edge to its members either,
-/// as it conflicts with W. W may give up what the two share. If W is pending, Relink enters the
-/// accesses before W anew; if W runs, all of these are complete, and none has failed.
+/// tasks piece by piece. It would have a reader of each step in flight, and each new writer would
+/// get an edge to all of them. A write to the area of such a group needs no edge to its members
+/// either, as it conflicts with W. W may give up what the two share. If W is pending, Relink enters
+/// the accesses before W anew; if W runs, all of these are complete, and none has failed.
 ///
 /// This does not hold for user-defined states, nor for a task that has demoted its accesses. Those
 /// accesses are `unindexed`, and each new access is compared with them one by one.

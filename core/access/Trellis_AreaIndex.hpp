@@ -17,14 +17,14 @@ namespace trellis::Impl {
 /// The live areas of one allocation. The index finds those that may overlap a given area, without
 /// looking at all of them.
 ///
-/// An address is read as a number with mixed radix, (a / pitch0, a % pitch0 / pitch1, a % pitch1):
-/// plane, row and byte of the array that the strides of the stored areas suggest. In this frame an
-/// area is a box. That includes a column strip, whose span of bytes covers the whole matrix. Boxes
-/// live in grids, one per power-of-two box size, each box in the one cell that holds its low
-/// corner. A query looks at the cells it covers and at the next lower ones. Cells are at least as
-/// large as the boxes, and so large that there are about as many cells as boxes. Two areas that
-/// share a byte share its three digits, so their boxes intersect: no overlap is missed, whatever
-/// the frame.
+/// An address is read as a number with mixed radix, (a / pitch0, a % pitch0 / pitch1, a % pitch1).
+/// Its digits are plane, row and byte of the array that the strides of the stored areas suggest. In
+/// this frame an area is a box. That includes a column strip, whose span of bytes covers the whole
+/// matrix. Boxes live in grids, one per power-of-two box size, each box in the one cell that holds
+/// its low corner. A query looks at the cells it covers and at the next lower ones. Cells are at
+/// least as large as the boxes, and so large that there are about as many cells as boxes. Two areas
+/// that share a byte share its three digits, so their boxes intersect: no overlap is missed,
+/// whatever the frame.
 ///
 /// Insertion and erasure take constant time while few boxes share a low corner. Only concurrent
 /// queries are thread safe.

@@ -19,9 +19,9 @@ namespace trellis::Impl {
 /// A program that sweeps over its areas returns to each of them, however many they are. If each
 /// task brings an area of its own, none returns. Forgotten areas tell the two apart. If many of
 /// them return, and each time after the same number of tasks, they were forgotten too soon. That
-/// number then says how long they should have been remembered. (An allocation that happens to be at
+/// number then says how long they should have been remembered. An allocation that happens to be at
 /// the address of an earlier one returns at any time. Counting these would never end. What is
-/// remembered takes memory, so the next allocations are elsewhere, and return even later.)
+/// remembered takes memory, so the next allocations are elsewhere, and return even later.
 ///
 /// A table of fixed size cannot know all forgotten areas, so it knows a sample: those whose hash is
 /// 0 modulo a power of two. That power grows until the table holds what is forgotten in one sweep.

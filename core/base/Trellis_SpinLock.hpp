@@ -40,7 +40,7 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-/// A lock of one byte, for fork-joins of a few dozen instructions. After a short spin it yields, so
+/// A lock of one byte, for sections of a few dozen instructions. After a short spin it yields, so
 /// that a holder that the kernel took off its core can finish.
 ///
 /// Memory order: `lock` acquires what the last `unlock` released. All operations that take the lock

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_PARTS_HPP
-#define TRELLIS_IMPL_PARTS_HPP
+#ifndef TRELLIS_IMPL_CHILDREN_HPP
+#define TRELLIS_IMPL_CHILDREN_HPP
 
 #include <Trellis_Error.hpp>
 #include <Trellis_Tag.hpp>
@@ -107,7 +107,7 @@ class Children {
   FailureLog const& m_failures;
   Waiters& m_waiters;
   Recorder* const m_recorder;  ///< null: the graph does not record
-  /// True if children are submitted under the graph's lock, too: rules compare all tasks, a record
+  /// True if children are submitted under the graph's lock, too. Rules compare all tasks, a record
   /// keeps the order of submission, and the serial order is that of the ids. It does not change
   /// once there are tasks.
   bool m_needs_graph;

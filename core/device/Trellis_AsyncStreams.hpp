@@ -33,17 +33,19 @@ namespace trellis::Impl {
 ///
 /// EVENTS. Each is another call of the device's driver, so a task gets one only when it may be
 /// needed.
-/// - The last task of a stream, if it has none, gets one when a task on another stream is to wait
-///   for it.
-/// - The last task of a stream, if it has none, gets one before another task is launched behind it,
-///   unless that task overwrites everything that the first accesses. In that case a task that is
-///   submitted later and conflicts with the first conflicts with the second, and the engine orders
-///   it behind that. A task submitted between the two conflicts with the second as well, has been
-///   launched before it, and has recorded the event then.
+///
+/// The last task of a stream, if it has none, gets one when a task on another stream is to wait for
+/// it. It also gets one before another task is launched behind it, unless that task overwrites
+/// everything that the first accesses. In that case a task that is submitted later and conflicts
+/// with the first conflicts with the second, and the engine orders it behind that. A task submitted
+/// between the two conflicts with the second as well. It has been launched before the second, and
+/// has recorded the event then.
+///
+/// Further rules:
 /// - If a stream has finished all but its last few tasks whenever it is asked, up to
 ///   `widest_spacing` tasks share an event. None of these may come after another one, and the
 ///   stream must not have been made to wait between them. A task that waits for one of them then
-///   waits for the others as well. On a device that lags behind, where that would cost time, each
+///   waits for the others as well. On a device that lags behind that would cost time, so there each
 ///   task has its own event.
 /// - A task that still needs an event (for another reason than accesses) waits for the next event
 ///   behind the other task. That is later than necessary, but correct.

@@ -147,8 +147,7 @@ void Exclusion::clear_record() {
   m_past.clear();
 }
 
-// --- holders and waiters, and their areas
-// ---------------------------------------------------------
+// --- holders and waiters, and their areas --------------------------------------------------------
 
 Exclusion::Claimant& Exclusion::arrive(Task& task, std::int64_t rank) {
   if (m_spare.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_SECTIONS_HPP
-#define TRELLIS_IMPL_SECTIONS_HPP
+#ifndef TRELLIS_IMPL_FORKJOINS_HPP
+#define TRELLIS_IMPL_FORKJOINS_HPP
 
 #include <Trellis_Orchestration.hpp>
 #include <access/Trellis_AccessTable.hpp>
@@ -30,11 +30,11 @@ class Workers;
 /// children, and the extra edge is taken off them, from all at once or from one after the other.
 ///
 /// INVARIANT (no child stays held). Only the body's thread submits children. It also ends each
-/// phase: by `fork_join.wait()`, before any other wait (`start_held`), and at the end, also when
+/// phase: by `self.wait()`, before any other wait (`start_held`), and at the end, also when
 /// the body throws. A held child is pending, so its cell is not reused before. (The thread that has
 /// added the extra edge takes it off; the decrement orders it as every other one does, see Task.)
 ///
-/// WHICH THREADS RUN THE PARTS. The thread that runs the body waits as a task does: it runs only
+/// WHICH THREADS RUN THE CHILDREN. The thread that runs the body waits as a task does: it runs only
 /// children of its own fork-join, see Waiting::run_needed. When none is left for it, it gives its
 /// place to another thread, which runs whatever the fork-join waits for. A thread outside of tasks
 /// that has called `fork_join` does the same, see Waiting::wait_for_fork_join. If the fork-join can

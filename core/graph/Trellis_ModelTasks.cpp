@@ -85,7 +85,7 @@ void refuse_model_task(TaskHandle const& handle) {
 void refuse_fork_join_in_model(Label const& fork_join) {
   throw Error(
       Error::Kind::bad_input,
-      "Trellis: the fork_join \"" + fork_join.string() + "\" (" + fork_join.place() +
+      "Trellis: the fork-join \"" + fork_join.string() + "\" (" + fork_join.place() +
           ") goes to a model of fields: fork_join returns when its children are complete, and "
           "the tasks of a model run in iterations. Let a host_task of the model take a "
           "TaskScope and submit the children there");

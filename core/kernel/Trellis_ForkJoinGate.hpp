@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_SECTIONGATE_HPP
-#define TRELLIS_IMPL_SECTIONGATE_HPP
+#ifndef TRELLIS_IMPL_FORKJOINGATE_HPP
+#define TRELLIS_IMPL_FORKJOINGATE_HPP
 
 #include <kernel/Trellis_Kernel.hpp>
 

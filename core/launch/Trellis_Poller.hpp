@@ -39,15 +39,15 @@ class Poller {
   void end() { m_thread.store(nullptr, std::memory_order_seq_cst); }
 
   /// How often devices are asked. If no thread waits for an answer, each answer covers much that
-  /// has happened meanwhile, and the driver is kept from launches only for a small child of the
+  /// has happened meanwhile, and the driver is kept from launches only for a small part of the
   /// time.
   enum class Pace : unsigned char { awaited, nobody_waits, launches };
   /// True if it is time to ask again. For the thread that polls, or might.
   [[nodiscard]] bool is_due(Pace pace = Pace::awaited) const {
     Clock::duration wanted = interval;
     if (pace != Pace::awaited) {
-      int const child = pace == Pace::launches ? 32 : 8;
-      wanted = std::clamp(child * Clock::duration(m_took), patience, longest);
+      int const part = pace == Pace::launches ? 32 : 8;
+      wanted = std::clamp(part * Clock::duration(m_took), patience, longest);
     }
     return Clock::now() - Clock::time_point(m_asked) >= wanted;
   }

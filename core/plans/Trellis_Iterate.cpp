@@ -22,11 +22,11 @@
 ///
 /// The tasks that the body of an iteration submits are collected (see Iteration) and compared, one
 /// by one, with the iterations that are remembered. At its end the iteration is submitted as one
-/// task, the whole, with the union of the accesses; the collected tasks are its children. The whole
-/// is like a task that was refined while it was pending: the children may start when the whole
-/// does, and when the last one is complete, so is the whole. Only their edges need not be derived.
-/// From there on a task of a iteration is an ordinary task, and any number of iterations with one
-/// plan may be in flight.
+/// task, the parent, with the union of the accesses; the collected tasks are its children. The
+/// parent is like a task that was refined while it was pending: the children may start when the
+/// parent does, and when the last one is complete, so is the parent. Only their edges need not be
+/// derived. From there on a task of an iteration is an ordinary task, and any number of iterations
+/// with one plan may be in flight.
 ///
 /// An iteration that is like none of these is recorded: its edges are derived while it is
 /// collected, among its tasks alone.
@@ -69,14 +69,14 @@ Iterations::Iterations(Kernel& kernel, Submission& admission, Destructors& destr
 IterateReport Iterations::iterate(Label&& label, std::uint64_t iterations,
                                   FunctionRef<bool(std::uint64_t)> body) {
   IterateReport report;
-  // No pass is collected in these cases. An outer recording takes the tasks as they come. Rules
-  // compare each task with those around the iteration. A policy that adds edges wants to see each
-  // task.
+  // No iteration is collected in these cases. An outer recording takes the tasks as they come.
+  // Rules compare each task with those around the iteration. A policy that adds edges wants to see
+  // each task.
   bool const never = m_kernel.is_serial() || PlanRecording::of(m_kernel) != nullptr ||
                      !m_rules.empty() || m_policy_edges.are_wanted();
   IterationMemory memory;
   Iteration iteration;
-  std::uint64_t in_vain = 0;  // passes in a row that were like none of those remembered
+  std::uint64_t in_vain = 0;  // iterations in a row that were like none of those remembered
   for (std::uint64_t k = 0; k < iterations; ++k) {
     // Where too many iterations differ, collecting costs more than it gains. Then it is only tried
     // now and then.
@@ -285,7 +285,7 @@ bool Iterations::admit_whole(Label const& label, Iteration& iteration,
 }
 
 /// Gives a child the edges that it has by the plan. A child without any gets one from the start of
-/// the whole.
+/// the parent.
 void Iterations::link_child(RecordedGraph const& plan, std::vector<Task*> const& children,
                             std::size_t k, bool as_graph) {
   Task& child = *children[k];

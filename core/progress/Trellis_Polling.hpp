@@ -90,8 +90,8 @@ class Polling {
   [[nodiscard]] std::chrono::nanoseconds nap(Poller::Clock::time_point since) const {
     constexpr std::chrono::nanoseconds shortest{20'000}, longest{500'000};
     if (m_devices.busy()) return {};
-    auto const child = (Poller::Clock::now() - since) / 20;
-    return child < shortest ? std::chrono::nanoseconds(0) : std::min(child, longest);
+    auto const part = (Poller::Clock::now() - since) / 20;
+    return part < shortest ? std::chrono::nanoseconds(0) : std::min(part, longest);
   }
   /// True when something has happened: tasks may be ready, or `Completions` has some to complete.
   /// `is_idle`: the thread has found no task.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_PASS_HPP
-#define TRELLIS_IMPL_PASS_HPP
+#ifndef TRELLIS_IMPL_ITERATION_HPP
+#define TRELLIS_IMPL_ITERATION_HPP
 
 #include <task/Trellis_Provisional.hpp>
 #include <recorded/Trellis_RecordedGraph.hpp>
@@ -56,7 +56,7 @@ class IterationMemory {
 ///
 /// A collected task exists, with its functor and its properties, and the user has a handle of it.
 /// It is not submitted: it has no id and no edges, and only its iteration knows it. At the end of
-/// the body all of them are submitted as children of one task, the whole. Their edges are those of
+/// the body all of them are submitted as children of one task, the parent. Their edges are those of
 /// the plan.
 ///
 /// ON DEMAND. When a thread uses the handle of a collected task (`Iterations::resolve`), or waits
@@ -105,7 +105,7 @@ class Iteration {
   std::uint64_t m_number = 0;
 };
 
-/// The body of a whole.
+/// The body of the parent.
 struct WholeIteration {
   std::shared_ptr<RecordedGraph> plan;  ///< what the children's accesses refer to
   PlanGraphs* graphs;

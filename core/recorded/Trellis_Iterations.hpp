@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_PASSES_HPP
-#define TRELLIS_IMPL_PASSES_HPP
+#ifndef TRELLIS_IMPL_ITERATIONS_HPP
+#define TRELLIS_IMPL_ITERATIONS_HPP
 
 #include <Trellis_Label.hpp>
 #include <Trellis_Plan.hpp>
@@ -35,7 +35,7 @@ struct TagRule;
 class TaskSlab;
 struct TaskSpec;
 
-/// The passes of loops in a graph: collects their tasks, and submits them; see Iteration.
+/// The iterations of loops in a graph: collects their tasks, and submits them; see Iteration.
 class Iterations {
  public:
   Iterations(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,

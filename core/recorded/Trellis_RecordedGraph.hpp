@@ -115,12 +115,12 @@ class RecordedGraph {
   /// next round only tell where a failure goes. `tasks`: by place.
   void seal_rounds(std::span<Task* const> tasks, bool overlap, std::deque<TagRule> const& rules);
 
-  // Used for passes:
+  // Used for iterations:
   /// True if submitting `spec` would give the task at this place, except for the data in its
   /// functor.
   [[nodiscard]] bool is_same(std::size_t k, TaskSpec const& spec) const;
   /// Notes that the iteration with this number has this task. Its Views may differ from those of
-  /// the pass before, at the same addresses; the accesses of the whole have to tell this. Only one
+  /// the one before, at the same addresses; the accesses of the parent have to tell this. Only one
   /// thread collects with a graph, and no other thread reads what is changed here. The caller holds
   /// the graph's lock.
   void note_identities(std::size_t k, TaskSpec const& spec, std::uint64_t iteration) const;
@@ -141,7 +141,7 @@ class RecordedGraph {
 
   /// Exists where all tasks only launch work on one device.
   PlanGraph graph;
-  /// True if passes use `graph`. False: there is no graph, or it could not be made.
+  /// True if iterations use `graph`. False: there is no graph, or it could not be made.
   std::atomic<bool> has_graph{false};
 
  private:

@@ -29,7 +29,7 @@ namespace trellis::Impl {
 /// INVARIANT. The sum of the two counts is `body` while the body runs, and one more for each
 /// unfinished child. `m_own` belongs to the thread that runs the body. That thread counts there
 /// what it submits, and what it runs above the body while the body waits. Where no other thread
-/// takes child, no locked instruction counts. A child is added while the body or another child is
+/// takes part, no locked instruction counts. A child is added while the body or another child is
 /// unfinished, so before the sum can be 0. While the body runs, the two counts drift apart: by one
 /// for each child that one of them begins and the other ends. As a body cannot have `body` children
 /// in all its life, `m_others` is not 0 before its end joins them. All decrements of it are
@@ -119,7 +119,7 @@ struct Scope {
   std::unique_ptr<Shrinking> shrinking;  ///< counts what they need
   bool is_planned = false;  ///< the children's order is that of an iteration before, see Iteration
   /// The scheduling policy knows the iteration by this number, and a child by its place in it. 0:
-  /// the scope is not planned, or the policy does not ask for passes.
+  /// the scope is not planned, or the policy does not ask for iterations.
   std::uint64_t plan_number = 0;
   bool waits_for_parent =
       false;             ///< the children may not start before their parent, which is pending
@@ -173,9 +173,9 @@ class ChildrenHold {
  public:
   enum How { first, nested, first_while_deferring };
   [[gnu::always_inline]] ChildrenHold(Task& parent, SubmissionLock const& graph, How how = first)
-      : m_owner(parent), m_submitting(&graph), m_is_deferring(how != first_while_deferring) {
+      : m_parent(parent), m_submitting(&graph), m_is_deferring(how != first_while_deferring) {
     if (how != nested && graph.is_held_here()) Submitting::refuse();
-    m_owner.children_lock.lock();
+    m_parent.children_lock.lock();
     if (m_is_deferring) ++t_deferring_locks;
     m_submitting.begin();
   }
@@ -183,13 +183,13 @@ class ChildrenHold {
   ChildrenHold& operator=(ChildrenHold const&) = delete;
   [[gnu::always_inline]] ~ChildrenHold() {
     m_submitting.end();
-    m_owner.children_lock.unlock();
+    m_parent.children_lock.unlock();
     if (m_is_deferring && --t_deferring_locks == 0 && t_any_deferred_objects)
       destroy_deferred_objects();
   }
 
  private:
-  Task& m_owner;
+  Task& m_parent;
   Submitting m_submitting;
   bool const m_is_deferring;  ///< this object itself defers destructors
 };

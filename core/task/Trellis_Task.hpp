@@ -93,14 +93,14 @@ struct TaskExtras : NewFromReserve {
 /// it under `lock` or completes this task. A device task that is launched triggers the tasks that
 /// wait for the launch alone. It takes them out under the same hold of `lock` in which it sets
 /// `launched`: from then on they may be launched, complete and reused before it is complete itself.
-/// Later ones of that kind are not added. (A recorded task keeps its list for all its runs, as its
-/// successors are not reused while the plan is there.) The list of tasks that come before a device
+/// Later ones of that kind are not added. A recorded task keeps its list for all its runs, as its
+/// successors are not reused while the plan is there. The list of tasks that come before a device
 /// task, `OnDevice::predecessors`, may have stale ones. It is only used after a look at `live_id`.
 ///
 /// INVARIANT (count). `unfinished` counts edges whose trigger has not fired. It starts at
 /// `being_submitted`. Submission takes that off at its end and adds the number of edges in the same
-/// step, so the count cannot reach 0 before. (In a task without edges it is set to 0 then, as no
-/// other thread counts it down.) All decrements are acquire-release: the thread that brings it to 0
+/// step, so the count cannot reach 0 before. In a task without edges it is set to 0 then, as no
+/// other thread counts it down. All decrements are acquire-release: the thread that brings it to 0
 /// happens after every predecessor and after the submission. While it is not 0 the task cannot
 /// start. Meanwhile another edge may be added under the lock of its scope by adding 1. The count
 /// must be known not to reach 0 until then, or a compare-and-swap that never starts from 0 adds it.

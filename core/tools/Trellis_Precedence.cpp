@@ -154,15 +154,15 @@ std::vector<std::size_t> Precedence::in_order(Graph const& graph) const {
   order.reserve(2 * m_size);
   for (std::size_t event = 0; event < 2 * m_size; ++event)
     if (open[event] == 0) order.push_back(event);
-  auto const iteration = [&](std::size_t event) {
+  auto const count_down = [&](std::size_t event) {
     if (--open[event] == 0) order.push_back(event);
   };
   for (std::size_t k = 0; k < order.size(); ++k) {
     std::size_t const event = order[k];
     std::size_t const task = event / 2;
-    if (event == begin_of(task)) iteration(end_of(task));
+    if (event == begin_of(task)) count_down(end_of(task));
     for (Arc const& arc : from(task))
-      if (first_event(arc) == event) iteration(second_event(arc));
+      if (first_event(arc) == event) count_down(second_event(arc));
   }
   if (order.size() != 2 * m_size)
     throw Error(

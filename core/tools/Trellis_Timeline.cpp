@@ -315,7 +315,7 @@ class Timeline {
     for (std::size_t k = 1; k != path.size(); ++k) {
       Slice const& from = m_rows.slices[path[k - 1]];
       Slice const& to = m_rows.slices[path[k]];
-      // A part begins within its owner.
+      // A child begins within its parent.
       m_text += 'M' + point(std::min(from.end, to.begin), from) + 'L' + point(to.begin, to);
     }
     m_text += "\"/>\n";

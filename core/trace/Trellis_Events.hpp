@@ -14,7 +14,7 @@
 
 namespace trellis::Impl {
 
-/// Iterations the events of a graph's tasks to its recorder, its statistics, its observer, and a
+/// Passes the events of a graph's tasks to its recorder, its statistics, its observer, and a
 /// policy that wants to know how long the tasks take.
 class Events {
  public:

@@ -289,13 +289,13 @@ void Statistics::note_batch(std::size_t tasks) {
 }
 
 void Statistics::note_fork_join(int by) {
-  std::int64_t const parts = m_state->file.empty() ? 0 : m_state->fork_join_children();
+  std::int64_t const children = m_state->file.empty() ? 0 : m_state->fork_join_children();
   std::lock_guard const lock(m_state->mutex);
   m_state->fork_joins += by;
   if (m_state->file.empty()) return;
   try {
     m_state->rows += seconds_since_start() + ',' + m_state->graph + ",,,,,,,,," +
-                     std::to_string(m_state->fork_joins) + ',' + std::to_string(parts) + '\n';
+                     std::to_string(m_state->fork_joins) + ',' + std::to_string(children) + '\n';
   } catch (std::bad_alloc const&) {  // the row is missing
   }
 }

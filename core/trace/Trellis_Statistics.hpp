@@ -25,7 +25,7 @@ inline constexpr std::string_view statistics_header =
 /// The counters of a graph over time. If they are not wanted, each call is only one test.
 ///
 /// A separate thread takes a sample every few milliseconds, which is a row of the file. Spawned
-/// tasks and batches are counted since the last sample. ForkJoins change seldom, and no change is
+/// tasks and batches are counted since the last sample. Fork-joins change seldom, and no change is
 /// to be missed. So there is an extra row when a fork-join starts, when its children start, and
 /// when it ends. It has the number of fork-joins and of their children in flight; its other columns
 /// are empty.
@@ -40,7 +40,7 @@ class Statistics {
   ~Statistics();
 
   [[nodiscard]] bool are_on() const { return m_state != nullptr; }
-  /// Counts a task that has entered this state. `is_fork_join_child` returns whether it is a part
+  /// Counts a task that has entered this state. `is_fork_join_child` returns whether it is a child
   /// of a fork-join. It is called for a new task, while its fork-join exists.
   void changed(TaskId task, TaskState state, FunctionRef<bool()> is_fork_join_child) {
     if (m_state != nullptr) note_state(task, state, is_fork_join_child);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Access states without tasks: three ways to use one field in space, and what Trellis concludes
-// from them. The case is that of the resource-register paper (fork-join 7.3); the lines are in its
+// from them. The case is that of the resource-register paper (section 7.3); the lines are in its
 // order.
 #include <Trellis_States.hpp>
 

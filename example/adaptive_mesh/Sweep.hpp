@@ -16,7 +16,7 @@
 
 /// This header moves a mesh forward in time. A step is a fork-join with a child for each subdomain.
 ///
-/// ForkJoins name the states of patches, and enclaves name their buffers; see example/enclaves.
+/// Fork-joins name the states of patches, and enclaves name their buffers; see example/enclaves.
 /// Where a patch has a neighbour in another subdomain both are of the skeleton. So only the
 /// subdomain itself reads the states of its enclaves, and a child need not wait for the enclaves of
 /// other subdomains.
@@ -34,11 +34,11 @@ class Sweeps {
         "sweep",
         trellis::ResourcePolicy(m_graph, trellis::read_write(m_states[now()]),
                                 trellis::read_write(m_states[next()])),
-        [this](trellis::TaskScope& section) {
+        [this](trellis::TaskScope& self) {
           for (Subdomain& mine : m_subdomains)
             trellis::host_task(
                 "subdomain",
-                trellis::ResourcePolicy(section, trellis::read_write(mine.enclave_states[now()]),
+                trellis::ResourcePolicy(self, trellis::read_write(mine.enclave_states[now()]),
                                         trellis::read(mine.skeleton_states[now()]),
                                         trellis::read(mine.foreign_states[now()]),
                                         trellis::write(mine.skeleton_states[next()])),
@@ -61,11 +61,11 @@ class Sweeps {
   void finish() {
     trellis::fork_join(
         "finish", trellis::ResourcePolicy(m_graph, trellis::read_write(m_states[now()])),
-        [this](trellis::TaskScope& section) {
+        [this](trellis::TaskScope& self) {
           for (Subdomain& mine : m_subdomains)
             trellis::host_task(
                 "subdomain",
-                trellis::ResourcePolicy(section, trellis::read_write(mine.enclave_states[now()])),
+                trellis::ResourcePolicy(self, trellis::read_write(mine.enclave_states[now()])),
                 [this, &mine] { take_enclaves(mine); });
         });
   }

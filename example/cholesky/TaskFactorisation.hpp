@@ -20,10 +20,10 @@ namespace cholesky {
 /// to the end, itself included; k <= j <= i.
 ///
 /// The indices of the successors of a task add up to more than its own. For one successor the sum
-/// is larger by exactly one: after potrf (k, k, k) comes trsm (k + 1, k, k), and after trsm (i, k,
-/// k) the update of the tile to the right, (i, k + 1, k). After an update comes the next task on
-/// its tile, (i, j, k + 1). All paths end with potrf of the last tile, whose indices add up to 3
-/// (tiles - 1).
+/// is larger by exactly one. After potrf (k, k, k) this is trsm (k + 1, k, k), and after trsm (i,
+/// k, k) it is the update of the tile to the right, (i, k + 1, k). After an update comes the next
+/// task on its tile, (i, j, k + 1). All paths end with potrf of the last tile, whose indices add up
+/// to 3 (tiles - 1).
 constexpr int longest_path(int tiles, int i, int j, int k) {
   return 3 * tiles - 2 - i - j - k;
 }

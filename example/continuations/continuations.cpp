@@ -85,7 +85,7 @@ trellis::Future<double> integrate(trellis::TaskScope& self, double a, double b) 
   auto const half = [&](double from, double to) {
     return trellis::host_task(
         "half", trellis::ResourcePolicy(self),
-        [from, to](trellis::TaskScope& part) { return integrate(part, from, to); });
+        [from, to](trellis::TaskScope& child) { return integrate(child, from, to); });
   };
   return trellis::when_all_values("halves", self, half(a, middle), half(middle, b))
       .then("sum", self, [](std::tuple<double, double> const& halves) {

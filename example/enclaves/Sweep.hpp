@@ -35,11 +35,11 @@ class Sweeps {
         "sweep",
         trellis::ResourcePolicy(m_graph, trellis::read_write(m_domain.states(m_step)),
                                 trellis::read_write(m_domain.states(m_step + 1))),
-        [this](trellis::TaskScope& section) {
+        [this](trellis::TaskScope& self) {
           for (int s = 0; s < m_domain.problem.subdomains; ++s)
             trellis::host_task(
                 "subdomain",
-                trellis::ResourcePolicy(section, trellis::read_write(m_domain.inner(s, m_step)),
+                trellis::ResourcePolicy(self, trellis::read_write(m_domain.inner(s, m_step)),
                                         trellis::read(m_domain.left(s, m_step)),
                                         trellis::read(m_domain.right(s, m_step)),
                                         trellis::read(m_domain.right(s - 1, m_step)),
@@ -60,11 +60,11 @@ class Sweeps {
     trellis::fork_join(
         "last sweep",
         trellis::ResourcePolicy(m_graph, trellis::read_write(m_domain.states(m_step))),
-        [this](trellis::TaskScope& section) {
+        [this](trellis::TaskScope& self) {
           for (int s = 0; s < m_domain.problem.subdomains; ++s)
             trellis::host_task(
                 "subdomain",
-                trellis::ResourcePolicy(section, trellis::read_write(m_domain.inner(s, m_step))),
+                trellis::ResourcePolicy(self, trellis::read_write(m_domain.inner(s, m_step))),
                 [this, s] { take_enclaves(s); });
         });
   }

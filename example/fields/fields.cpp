@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The heat equation in one direction as a model: dT/dt = -(d/dx q) + S, q = -k dT/dx. Its tasks are
 // added in any order. The model finds their order, and the memory that they need. An ordinary task
-// advances the temperature between two passes.
+// advances the temperature between two iterations.
 #include <Trellis.hpp>
 #include <Trellis_Fields.hpp>
 
@@ -64,7 +64,7 @@ int main() {
 
   std::string order;
   for (std::string const& label : model.order()) order += ' ' + label;
-  std::printf("a pass:%s\n", order.c_str());
+  std::printf("an iteration:%s\n", order.c_str());
   trellis::FieldMemory const memory = model.memory();
   std::printf("bytes: %zu bound, %zu transient, %zu at one time with one worker\n", memory.external,
               memory.transient, memory.peak());

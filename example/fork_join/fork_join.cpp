@@ -41,10 +41,10 @@ double by_accesses(trellis::TaskGraph& graph) {
       .get();
 }
 
-double by_parts(trellis::TaskGraph& graph) {
+double by_children(trellis::TaskGraph& graph) {
   V const x("x", pieces * n);
   return trellis::host_task(
-             "whole", trellis::ResourcePolicy(graph, trellis::read_write(x)),
+             "parent", trellis::ResourcePolicy(graph, trellis::read_write(x)),
              [=](trellis::TaskScope& self) {
                for (int k = 0; k < pieces; ++k) {
                  auto const piece = Kokkos::subview(x, std::pair(k * n, (k + 1) * n));
@@ -79,12 +79,12 @@ int main() {
   options.record = true;
   trellis::TaskGraph graph(options);
   std::printf("by accesses %.0f\n", fork_join::by_accesses(graph));
-  std::printf("by children %.0f\n", fork_join::by_parts(graph));
+  std::printf("by children %.0f\n", fork_join::by_children(graph));
   std::printf("by futures %.0f\n", fork_join::by_futures(graph));
   graph.wait();
   trellis::DependencyGraph const tasks = graph.dependency_graph();
   for (trellis::TaskId const join : tasks.find("join"))
     std::printf("a join after %zu forks\n", tasks.predecessors(join).size());
-  for (trellis::TaskId const whole : tasks.find("whole"))
-    std::printf("a whole of %zu children\n", tasks.children(whole).size());
+  for (trellis::TaskId const parent : tasks.find("parent"))
+    std::printf("a parent of %zu children\n", tasks.children(parent).size());
 }

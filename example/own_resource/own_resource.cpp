@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Particles move and are counted in cells. Three things that are no Views stand in the annotations:
-//   - a type of the program's own (`Particles`),
-//   - a container of Kokkos (a map from cells to numbers of particles),
-//   - a std::vector (the events of each step).
+//   - `Particles`, a type of the program's own.
+//   - A container of Kokkos, a map from cells to numbers of particles.
+//   - A std::vector, the events of each step.
 //
 // Look at: `ResourceTraits<Particles>`, which defines what `read(p)` and `write(p)` mean, and what
 // a functor gets.

@@ -13,8 +13,8 @@ namespace {
 
 using Ids = std::vector<trellis::TaskId>;
 
-/// Finds the tasks with this label, without parts: a body that runs again is a part of its task,
-/// with the same label.
+/// Finds the tasks with this label, without children: a body that runs again is a child of its
+/// task, with the same label.
 Ids find(trellis::Graph const& graph, std::string const& label) {
   Ids ids = graph.find(label);
   std::erase_if(ids, [&](trellis::TaskId id) { return graph.node(id).parent != 0; });

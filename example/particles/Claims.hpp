@@ -16,7 +16,7 @@ struct ClaimsOfGraph {
 };
 
 /// Checks claims about the dependency graph of a run of `steps` steps, all of which were submitted
-/// before anything ran:
+/// before anything ran.
 ///
 /// - No path leads from a push of the core to a message of the same step, or the other way. The
 ///   messages are those of B, J and E, and the exchange of particles.

@@ -23,7 +23,7 @@
 ///         send(size, chunk)                       size == chunk       insert it, and receive again
 ///       while (size == chunk)                     size < chunk        insert it; it was the last
 ///
-/// The number of messages is not known in advance. So this is one task, whose parts are the
+/// The number of messages is not known in advance. So this is one task, whose children are the
 /// messages. Its body runs again when those of a round are complete, and no thread waits meanwhile.
 namespace particles {
 

@@ -15,10 +15,9 @@
 /// their bodies, with a limit, until an event has happened that they claim to be independent of. If
 /// they were not independent, it would never happen.
 ///
-/// - In even steps the push of the western border does not end before the message of its currents
-///   has been started, as it has given these up.
-/// - In odd steps the push of the first tile of the core begins before that message is started. It
-///   does not end before the neighbour's message has come.
+/// In even steps the push of the western border does not end before the message of its currents has
+/// been started, as it has given these up. In odd steps the push of the first tile of the core
+/// begins before that message is started. It does not end before the neighbour's message has come.
 ///
 /// No two tasks that need the same thread wait at the same time, so two workers are enough.
 namespace particles {

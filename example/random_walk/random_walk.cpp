@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Particles walk at random on a ring of cells. In each step several tasks move some of the
-// particles each. They run at the same time, and
-//   - draw from random streams by particle and step, so the walk is the same in every run,
-//   - count the particles in the cells, each thread in a duplicate of its own,
-//   - note how many moved left, stayed and moved right, each thread for itself.
-// A plain loop must give the same result.
+// particles each. They run at the same time. They draw from random streams by particle
+// and step, so the walk is the same in every run. They count the particles in the cells, each
+// thread in a duplicate of its own. They note how many moved left, stayed and moved right, each
+// thread for itself. A plain loop must give the same result.
 #include <Trellis.hpp>
 #include <Trellis_Threads.hpp>
 

@@ -56,7 +56,7 @@ double StrategyFindings::mean_batch() const {
   if (last.batches == 0) return 1;
   return static_cast<double>(last.tasks_in_batches) / static_cast<double>(last.batches);
 }
-double StrategyFindings::child_found_done() const {
+double StrategyFindings::part_found_done() const {
   if (last.enclaves == 0) return 1;
   return static_cast<double>(last.found_done) / static_cast<double>(last.enclaves);
 }
@@ -71,7 +71,7 @@ void print(std::vector<StrategyFindings> const& found) {
                 static_cast<long long>(each.last.batches),
                 100 * static_cast<double>(each.last.tasks_in_batches) /
                     static_cast<double>(std::max<std::int64_t>(1, each.last.enclaves)),
-                each.mean_batch(), 100 * each.child_found_done(), each.agrees ? "yes" : "NO");
+                each.mean_batch(), 100 * each.part_found_done(), each.agrees ? "yes" : "NO");
   std::printf(
       "  fused: tasks in batches, and their mean size; done: tasks that were complete when a sweep "
       "came for them\n");

@@ -29,9 +29,9 @@ class CountingOrchestration final : public trellis::Orchestration {
   [[nodiscard]] std::string name() const override { return m_of->name(); }
   void fork_join_starts(int depth) override { m_of->fork_join_starts(depth); }
   void fork_join_ends(int depth) override { m_of->fork_join_ends(depth); }
-  [[nodiscard]] trellis::ForkJoinPolicy fork_join(int depth, std::size_t parts,
+  [[nodiscard]] trellis::ForkJoinPolicy fork_join(int depth, std::size_t children,
                                                   trellis::TaskKind kind) override {
-    return m_of->fork_join(depth, parts, kind);
+    return m_of->fork_join(depth, children, kind);
   }
   [[nodiscard]] std::size_t hold_back(trellis::TaskKind kind) override {
     return m_of->hold_back(kind);
@@ -82,7 +82,7 @@ struct StrategyFindings {
   void add(StrategyRun const& run);
   [[nodiscard]] double time() const;  ///< the median
   [[nodiscard]] double mean_batch() const;
-  [[nodiscard]] double child_found_done() const;
+  [[nodiscard]] double part_found_done() const;
 };
 
 /// Prints a table; the first row is native.

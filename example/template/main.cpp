@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Heat flows along a rod that is cut into tiles: one task for each tile and step. A task declares
-// which child of the old temperatures it reads and which child of the new ones it writes. From that
+// which part of the old temperatures it reads and which part of the new ones it writes. From that
 // Trellis knows which tasks may run at the same time. Prints the heat at the end, which must be the
 // same as at the beginning.
 #include <Trellis.hpp>

@@ -90,7 +90,7 @@ class HybridRun {
         m_log(std::make_shared<HostLog>()),
         m_model(m_graph, problem, targets(std::move(placement)), Anywhere{problem.cells, m_log}) {}
 
-  /// Returns the time of the pass. One thread does everything, so it is the same each time.
+  /// Returns the time of the iteration. One thread does everything, so it is the same each time.
   std::int64_t step() {
     m_log->clear();
     for (int number : {0, 1}) Simulated::device(number).clear_log();
@@ -98,7 +98,7 @@ class HybridRun {
     if (is_serial())
       m_model.submit_iteration();
     else
-      trellis::host_task("pass", trellis::ResourcePolicy(m_graph, trellis::main_thread),
+      trellis::host_task("iteration", trellis::ResourcePolicy(m_graph, trellis::main_thread),
                          [this] { m_model.submit_iteration(); });
     m_graph.wait();
     std::int64_t const end = Simulated::clock().now();
@@ -122,7 +122,7 @@ class HybridRun {
       if (record.kind == trellis::SimulatedRecord::Kind::copy) ++count;
     return count;
   }
-  /// Returns the last pass, in virtual time.
+  /// Returns the last iteration, in virtual time.
   [[nodiscard]] trellis::Trace trace() const {
     trellis::Trace trace;
     trace.rows = {"host"};
@@ -182,7 +182,7 @@ class HybridRun {
   std::vector<std::pair<int, trellis::SimulatedRecord>> m_records;  ///< with the device
 };
 
-/// Calls `look` with the run at the end, whose last pass had the chosen places.
+/// Calls `look` with the run at the end, whose last iteration had the chosen places.
 template <class Look>
 HybridFindings run_hybrid(Problem const& problem, Look&& look) {
   HybridFindings found;

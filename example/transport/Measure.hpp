@@ -95,8 +95,9 @@ inline trellis::Graph one_step(trellis::Graph const& graph, Problem const& probl
 
 /// Runs steps after each of which the ratio may change. It begins with as many workers as there are
 /// threads.
-inline std::vector<Findings::Pass> run_with_feedback(Problem const& problem, int threads,
-                                                     int passes, trellis::Graph const& structure) {
+inline std::vector<Findings::Iteration> run_with_feedback(Problem const& problem, int threads,
+                                                          int iterations,
+                                                          trellis::Graph const& structure) {
   auto const meter = trellis::make_task_meter();
   trellis::TaskGraphOptions options;
   options.name = "transport, with feedback";
@@ -106,8 +107,8 @@ inline std::vector<Findings::Pass> run_with_feedback(Problem const& problem, int
   trellis::TaskGraph graph(options);
   Model model(graph, problem);
   trellis::ThreadFeedback feedback(threads);
-  std::vector<Findings::Pass> found;
-  for (int k = -1; k < passes; ++k) {
+  std::vector<Findings::Iteration> found;
+  for (int k = -1; k < iterations; ++k) {
     trellis::ThreadRatio const ratio{graph.workers(), graph.threads_per_worker()};
     double const seconds = seconds_of([&] {
       model.step();

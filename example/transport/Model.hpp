@@ -48,7 +48,7 @@ class ModelOf {
     for (int e = 0; e < problem.equations; ++e) add_equation(e);
   }
 
-  /// Submits a step: a pass of the model, then ordinary tasks that advance the scalars.
+  /// Submits a step: an iteration of the model, then ordinary tasks that advance the scalars.
   void step() {
     submit_iteration();
     submit_updates();

@@ -17,7 +17,7 @@ struct Options {
   int steps = 5;  ///< that are timed
   int repetitions = 3;
   std::vector<trellis::ThreadRatio> ratios = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
-  int feedback = 8;  ///< passes
+  int feedback = 8;  ///< iterations
   bool limit = true;
   std::vector<int> hybrid = {32, 64, 128};  ///< grids on which tasks may run on devices
   int hybrid_equations = 2;

@@ -91,15 +91,15 @@ void print(Options const& options, Findings const& found) {
                 megabytes(each.predicted).c_str());
   if (!found.feedback.empty()) {
     std::printf("\nRatio by feedback, step by step\n ");
-    for (Findings::Pass const& pass : found.feedback)
-      std::printf(" %s (%.3f ms)", text_of(pass.ratio).c_str(), 1e3 * pass.seconds);
+    for (Findings::Iteration const& iteration : found.feedback)
+      std::printf(" %s (%.3f ms)", text_of(iteration.ratio).c_str(), 1e3 * iteration.seconds);
     std::printf("\n");
   }
   if (found.hybrid.empty()) return;
   std::printf(
       "\nPlaces chosen by measured times, in virtual time: a host thread that computes a cell in "
       "1 ns,\ndevices in software that compute %g and %g cells in that, and links of %g bytes in "
-      "that and\n%g us for each copy. A pass takes:\n",
+      "that and\n%g us for each copy. An iteration takes:\n",
       Machine::fast, Machine::slow, Machine::link_bytes, 1e-3 * Machine::link_latency);
   for (HybridFindings const& each : found.hybrid) print(each);
 }
@@ -135,8 +135,9 @@ void write_summary(Options const& options, Findings const& found) {
         {"allocated_later", each.allocated_later},
         {"held_back", each.held_back}};
   summary["feedback"] = nlohmann::json::array();
-  for (Findings::Pass const& pass : found.feedback)
-    summary["feedback"].push_back({{"ratio", text_of(pass.ratio)}, {"seconds", pass.seconds}});
+  for (Findings::Iteration const& iteration : found.feedback)
+    summary["feedback"].push_back(
+        {{"ratio", text_of(iteration.ratio)}, {"seconds", iteration.seconds}});
   summary["hybrid"] = nlohmann::json::array();
   for (HybridFindings const& each : found.hybrid) summary["hybrid"].push_back(row_of(each));
   auto const file = options.output / "summary.json";

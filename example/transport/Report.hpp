@@ -30,9 +30,9 @@ struct RatioFindings {
 /// virtual clock.
 struct HybridFindings {
   Problem problem;
-  std::int64_t host_ns = 0;    ///< of a pass, with all tasks on the host
+  std::int64_t host_ns = 0;    ///< of an iteration, with all tasks on the host
   std::int64_t hybrid_ns = 0;  ///< with the places that were chosen
-  int copies = 0;              ///< in a pass, with these
+  int copies = 0;              ///< in an iteration, with these
   int steps = 0;               ///< until they were chosen, and the first one with them
   /// How many tasks of each kind are where.
   std::map<std::string, std::map<std::string, int>> assignment;
@@ -45,11 +45,11 @@ struct Findings {
   std::vector<double> seconds_plain;  ///< with one thread
   std::vector<RatioFindings> ratios;
   trellis::GraphAnalysis analysis;  ///< of a step, by the times of one thread
-  struct Pass {
+  struct Iteration {
     trellis::ThreadRatio ratio;
     double seconds;
   };
-  std::vector<Pass> feedback;
+  std::vector<Iteration> feedback;
   std::vector<HybridFindings> hybrid;
   bool agrees = true;  ///< in every bit with the plain loop
   bool agrees_serially = true;

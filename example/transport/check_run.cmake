@@ -4,7 +4,7 @@
 #   cmake -DPROGRAM=PROGRAM -DTASKS=N -DFIELDS=N -DPASS_TASKS=N "-DGRIDS=N;N" -DFOLDER=FOLDER
 #     "-DARGUMENTS=A;B" -P check_run.cmake
 #
-# TASKS: of a step. FIELDS: that have memory at one time with one worker. PASS_TASKS: of a pass on
+# TASKS: of a step. FIELDS: that have memory at one time with one worker. PASS_TASKS: of an iteration on
 # GRIDS where tasks may run on devices.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../shared/run_and_read.cmake)
@@ -28,9 +28,9 @@ foreach(ratio 2x1 2x2)
     message(FATAL_ERROR "${ratio}: ${measured} bytes, not ${predicted} at most\n${output}")
   endif()
 endforeach()
-string(JSON passes LENGTH "${summary}" feedback)
-if(NOT passes EQUAL 8)
-  message(FATAL_ERROR "${passes} steps with feedback\n${output}")
+string(JSON iterations LENGTH "${summary}" feedback)
+if(NOT iterations EQUAL 8)
+  message(FATAL_ERROR "${iterations} steps with feedback\n${output}")
 endif()
 # In virtual time the host takes a nanosecond for each cell and task, one after the other. On a grid
 # of 8^3 a task takes 512, and a copy 10 000; on one of 32^3 two devices are of use.

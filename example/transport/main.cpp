@@ -119,7 +119,7 @@ int report(Options const& options, Findings const& found) {
       "\nWritten to %s: summary.json, phi.png, and of a recorded run analysis.txt, trace.json, "
       "timeline.svg, graph.dot%s\n",
       options.output.string().c_str(),
-      found.hybrid.empty() ? "" : "; hybrid.svg is a pass on host and devices");
+      found.hybrid.empty() ? "" : "; hybrid.svg is an iteration on host and devices");
   if (!found.agrees || !found.agrees_serially)
     throw std::runtime_error("the model and the plain loop do not agree");
   for (HybridFindings const& each : found.hybrid)

@@ -20,9 +20,9 @@ static void running_sums(trellis::TaskScope& self, HostNumbers const& x) {
   HostNumbers const left = Kokkos::subview(x, std::pair(std::size_t(0), half));
   HostNumbers const right = Kokkos::subview(x, std::pair(half, n));
   trellis::host_task("left", trellis::ResourcePolicy(self, trellis::read_write(left)),
-                     [left](trellis::TaskScope& part) { running_sums(part, left); });
+                     [left](trellis::TaskScope& child) { running_sums(child, left); });
   trellis::host_task("right", trellis::ResourcePolicy(self, trellis::read_write(right)),
-                     [right](trellis::TaskScope& part) { running_sums(part, right); });
+                     [right](trellis::TaskScope& child) { running_sums(child, right); });
   self.wait();  // for both children
   for (std::size_t i = half; i < n; ++i) x(i) += x(half - 1);
 }
@@ -60,9 +60,9 @@ static int count_multiples(trellis::TaskScope& self, int first, int last) {
   int const middle = first + (last - first) / 2;
   auto const left = trellis::host_task(
       "left", trellis::ResourcePolicy(self),
-      [=](trellis::TaskScope& part) { return count_multiples(part, first, middle); });
+      [=](trellis::TaskScope& child) { return count_multiples(child, first, middle); });
   auto const right = trellis::host_task(
       "right", trellis::ResourcePolicy(self),
-      [=](trellis::TaskScope& part) { return count_multiples(part, middle, last); });
+      [=](trellis::TaskScope& child) { return count_multiples(child, middle, last); });
   return left.get() + right.get();
 }

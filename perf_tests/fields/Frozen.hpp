@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-/// The same steps as passes of a model and as replays of a plan that has been recorded from one.
+/// The same steps as iterations of a model and as replays of a plan that has been recorded from
+/// one.
 namespace fields {
 
 struct FrozenFindings {

@@ -122,7 +122,8 @@ void measure_transport(Options const& options, trellis::TaskGraph& graph,
   for (transport::RatioFindings const& each : ratios) tell(each, true);
 }
 
-/// Iterations and plans in turns, at a size that memory bounds and at one where overhead counts.
+/// Iterations of a model and plans in turns, at a size that memory bounds and at one where overhead
+/// counts.
 void measure_frozen(Options const& options, trellis::TaskGraph& graph, int equations, int cells,
                     int steps, Report& report) {
   transport::Problem problem;
@@ -136,7 +137,7 @@ void measure_frozen(Options const& options, trellis::TaskGraph& graph, int equat
     for (int round = 0; round < options.rounds; ++round)
       measure_round(graph, problem, steps, found);
     std::string const ratio = text_of({workers, 1});
-    if (!found.agrees) report.wrong(name + ": " + ratio + " differs from passes");
+    if (!found.agrees) report.wrong(name + ": " + ratio + " differs from iterations");
     if (found.frozen_bytes != found.frozen_predicted)
       report.wrong(name + ": the memory is not what was predicted");
     double const passes = median(found.passes), frozen = median(found.frozen);
@@ -144,8 +145,8 @@ void measure_frozen(Options const& options, trellis::TaskGraph& graph, int equat
     double const frozen_at_once = median(found.frozen_at_once);
     double const each = 1e6 / problem.tasks();
     std::printf(
-        "%-24s %-4s %9.3f us per task, %7.3f of a pass; steps at once %9.3f, %7.3f; "
-        "%8.2f MB, a pass %8.2f\n",
+        "%-24s %-4s %9.3f us per task, %7.3f of an iteration; steps at once %9.3f, %7.3f; "
+        "%8.2f MB, an iteration %8.2f\n",
         name.c_str(), ratio.c_str(), each * frozen, frozen / passes, each * frozen_at_once,
         frozen_at_once / passes_at_once, 1e-6 * static_cast<double>(found.frozen_bytes),
         1e-6 * static_cast<double>(found.passes_bytes));
@@ -157,7 +158,7 @@ void measure_frozen(Options const& options, trellis::TaskGraph& graph, int equat
                            {"tasks", problem.tasks()},
                            {"us_per_task_frozen", each * frozen},
                            {"us_per_task_pass", each * passes},
-                           {"of_iteration", frozen / passes},
+                           {"of_pass", frozen / passes},
                            {"us_per_task_frozen_at_once", each * frozen_at_once},
                            {"us_per_task_pass_at_once", each * passes_at_once},
                            {"of_pass_at_once", frozen_at_once / passes_at_once},

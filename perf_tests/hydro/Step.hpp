@@ -11,7 +11,7 @@
 
 namespace hydro {
 
-/// Of which rows a kernel does its child: those of the inner cells, and beyond the first and the
+/// Of which rows a kernel does its part: those of the inner cells, and beyond the first and the
 /// last of these.
 struct Rows {
   int below = 0;

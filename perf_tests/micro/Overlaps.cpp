@@ -183,7 +183,7 @@ void halves_and_whole(benchmark::State& state) {
   measure_run(state, graph, [&] {
     for (int k = 0; k < task_count / 3; ++k)
       for (View const* area : {&left, &right, &whole})
-        parallel_for("child", ResourcePolicy(graph, 1, on<Space>, read_write(*area)), Nothing());
+        parallel_for("part", ResourcePolicy(graph, 1, on<Space>, read_write(*area)), Nothing());
   });
 }
 BENCHMARK(halves_and_whole)

@@ -67,20 +67,20 @@ BENCHMARK(replay_steps)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// The same as a loop that `iterate` makes plans of: passes of two steps, each with functors of its
-// own.
+// The same as a loop that `iterate` makes plans of: iterations of two steps, each with functors of
+// its own.
 void iterate_steps(benchmark::State& state) {
   Ring const ring(state.range(0));
-  std::int64_t const passes = ring.steps() / 2;
+  std::int64_t const iterations = ring.steps() / 2;
   TaskGraph graph(with_workers(state.range(1)));
   auto const loop = [&](std::int64_t times) {
     graph.iterate("steps", static_cast<std::uint64_t>(times), [&] { ring.submit(graph, 2); });
     graph.wait();
   };
   loop(2);
-  for (auto _ : state) loop(passes);
+  for (auto _ : state) loop(iterations);
   using benchmark::Counter;
-  state.counters["time_per_task"] = Counter(static_cast<double>(2 * passes * state.range(0)),
+  state.counters["time_per_task"] = Counter(static_cast<double>(2 * iterations * state.range(0)),
                                             Counter::kIsIterationInvariantRate | Counter::kInvert);
 }
 BENCHMARK(iterate_steps)

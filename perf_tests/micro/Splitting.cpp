@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tasks that become several: children of a running task, children of children, and of a task that
-// still waits. The counters are per task, children and wholes alike.
+// still waits. The counters are per task, children and parents alike.
 #include "Gate.hpp"
 #include "Measure.hpp"
 #include "Workers.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 using namespace trellis;
 
-/// Enough wholes that none waits for another one for long.
+/// Enough Views that no task waits for another one for long.
 constexpr std::size_t whole_count = 64;
 
 struct Whole {
@@ -37,12 +37,12 @@ std::vector<Whole> make_wholes(std::int64_t part_count, std::size_t count = whol
   return wholes;
 }
 
-/// The tasks of an iteration, wholes and children.
-std::int64_t count_wholes(std::int64_t part_count) {
-  return task_count / (part_count + 1);
+/// The number of parents in an iteration, which counts these and their children.
+std::int64_t count_parents(std::int64_t child_count) {
+  return task_count / (child_count + 1);
 }
 
-void submit_parts(TaskScope& self, Whole const& whole) {
+void submit_children(TaskScope& self, Whole const& whole) {
   for (View const& part : whole.parts)
     parallel_for("child", ResourcePolicy(self, 1, on<Space>, write(part)), Nothing());
 }
@@ -51,10 +51,10 @@ void split(benchmark::State& state) {
   std::vector<Whole> const wholes = make_wholes(state.range(0));
   TaskGraph graph(with_workers(state.range(1)));
   measure_run(state, graph, [&] {
-    for (std::int64_t k = 0; k != count_wholes(state.range(0)); ++k) {
+    for (std::int64_t k = 0; k != count_parents(state.range(0)); ++k) {
       Whole const& whole = wholes[static_cast<std::size_t>(k) % whole_count];
-      host_task("whole", ResourcePolicy(graph, write(whole.all)),
-                [&whole](TaskScope& self) { submit_parts(self, whole); });
+      host_task("parent", ResourcePolicy(graph, write(whole.all)),
+                [&whole](TaskScope& self) { submit_children(self, whole); });
     }
   });
 }
@@ -65,27 +65,28 @@ BENCHMARK(split)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// Bodies that submit children at the same time, each into its own region, while nobody runs any.
+// Bodies that submit children at the same time, each into its own scope, while no thread runs any.
 // Only the submission is measured, from when all bodies have begun to when the last one is through.
 void split_at_once(benchmark::State& state) {
   auto const bodies = static_cast<std::size_t>(state.range(0));
-  std::size_t const parts_each = static_cast<std::size_t>(task_count) / bodies;
+  std::size_t const children_each = static_cast<std::size_t>(task_count) / bodies;
   std::vector<Whole> const wholes = make_wholes(whole_count);
   TaskGraph graph(without_cap(state.range(0)));
   auto const once = [&] {
     std::atomic<std::size_t> begun{0};
     std::vector<double> seconds(bodies);
     for (std::size_t b = 0; b != bodies; ++b)
-      host_task("whole", ResourcePolicy(graph, write(wholes[b * 32].all)), [&, b](TaskScope& self) {
-        begun.fetch_add(1);
-        while (begun.load() != bodies) {
-        }
-        auto const begin = Clock::now();
-        for (std::size_t k = 0; k != parts_each; ++k)
-          host_task("child", ResourcePolicy(self, write(wholes[b * 32].parts[k % whole_count])),
-                    [] {});
-        seconds[b] = seconds_since(begin);
-      });
+      host_task(
+          "parent", ResourcePolicy(graph, write(wholes[b * 32].all)), [&, b](TaskScope& self) {
+            begun.fetch_add(1);
+            while (begun.load() != bodies) {
+            }
+            auto const begin = Clock::now();
+            for (std::size_t k = 0; k != children_each; ++k)
+              host_task("child", ResourcePolicy(self, write(wholes[b * 32].parts[k % whole_count])),
+                        [] {});
+            seconds[b] = seconds_since(begin);
+          });
     graph.wait();
     return *std::max_element(seconds.begin(), seconds.end());
   };
@@ -106,10 +107,10 @@ void split_and_wait(benchmark::State& state) {
   std::vector<Whole> const wholes = make_wholes(state.range(0));
   TaskGraph graph(with_workers(state.range(1)));
   measure_run(state, graph, [&] {
-    for (std::int64_t k = 0; k != count_wholes(state.range(0)) / 10; ++k) {
+    for (std::int64_t k = 0; k != count_parents(state.range(0)) / 10; ++k) {
       Whole const& whole = wholes[static_cast<std::size_t>(k) % whole_count];
-      host_task("whole", ResourcePolicy(graph, write(whole.all)), [&whole](TaskScope& self) {
-        submit_parts(self, whole);
+      host_task("parent", ResourcePolicy(graph, write(whole.all)), [&whole](TaskScope& self) {
+        submit_children(self, whole);
         self.wait();
       });
     }
@@ -142,7 +143,7 @@ void split_nested(benchmark::State& state) {
   measure_run(state, graph, [&] {
     for (std::int64_t k = 0; k != task_count / (2 * leaves - 1); ++k) {
       View const& whole = wholes[static_cast<std::size_t>(k) % whole_count];
-      host_task("whole", ResourcePolicy(graph, write(whole)),
+      host_task("parent", ResourcePolicy(graph, write(whole)),
                 [&whole, depth](TaskScope& self) { halve(self, whole, depth); });
     }
   });
@@ -153,21 +154,22 @@ BENCHMARK(split_nested)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// One whole that names each of its areas, or makes them itself; its children take them in no order.
+// One parent that names each of its areas, or makes them itself; its children take them in no
+// order.
 void split_many(benchmark::State& state, bool made) {
   Whole whole = make_wholes(state.range(0), 1).front();
   std::vector<View> const areas = whole.parts;
   std::shuffle(whole.parts.begin(), whole.parts.end(), std::mt19937(1));
   TaskGraph graph(with_workers(1));
   measure_run(state, graph, [&] {
-    auto const parts = [&](TaskScope& self) {
+    auto const split = [&](TaskScope& self) {
       if (made) self.local(areas);
-      for (std::int64_t k = 0; k < task_count; k += state.range(0)) submit_parts(self, whole);
+      for (std::int64_t k = 0; k < task_count; k += state.range(0)) submit_children(self, whole);
     };
     if (made)
-      host_task("whole", ResourcePolicy(graph), parts);
+      host_task("parent", ResourcePolicy(graph), split);
     else
-      host_task("whole", ResourcePolicy(graph, write(areas)), parts);
+      host_task("parent", ResourcePolicy(graph, write(areas)), split);
   });
 }
 void split_many_declared(benchmark::State& state) {
@@ -195,11 +197,11 @@ void refined(benchmark::State& state) {
   auto const once = [&] {
     Gate gate(graph);
     auto const begin = Clock::now();
-    for (std::int64_t k = 0; k != count_wholes(state.range(0)); ++k) {
+    for (std::int64_t k = 0; k != count_parents(state.range(0)); ++k) {
       Whole const& whole = wholes[static_cast<std::size_t>(k) % whole_count];
       Future<void> const task =
-          host_task("whole", ResourcePolicy(graph, after(gate.task()), write(whole.all)), [] {});
-      if (!refine(task, [&](TaskScope& self) { submit_parts(self, whole); }))
+          host_task("parent", ResourcePolicy(graph, after(gate.task()), write(whole.all)), [] {});
+      if (!refine(task, [&](TaskScope& self) { submit_children(self, whole); }))
         state.SkipWithError("a task behind the gate was not refined");
     }
     gate.open();

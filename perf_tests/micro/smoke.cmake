@@ -2,7 +2,7 @@
 # cmake -D MICRO=PROGRAM -P smoke.cmake: runs each family of benchmarks for a moment and fails where
 # one reports an error, or where a family has no row among those that are run.
 cmake_minimum_required(VERSION 3.22)
-set(smallest "accesses:[048]|views:[08]|tiles:1[06]|areas:[12]|width:10|parts:10?|depth:1|cells:16|successors:[01]|bodies:2")
+set(smallest "accesses:[048]|views:[08]|tiles:1[06]|areas:[12]|width:10|children:10?|depth:1|cells:16|successors:[01]|bodies:2")
 set(rows "[a-z0-9_]+(/(${smallest}|tasks:10000|in_flight:1024|tasks:400/us:2/gap:0|chains:3/us:20))?|areas_of_[a-z_]+/areas:10|batch_[a-z_]+/tasks:16/indices:64")
 set(filter "^(${rows})(/workers:2)?/(real_time|manual_time)$")
 

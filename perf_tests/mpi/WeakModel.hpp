@@ -20,13 +20,12 @@
 /// | g    | the kernel and the check of its inputs | by hand on one rank, / (steps k) |
 /// | c_t  | what a task adds | one rank, the shortest kernel: (time - by hand) / (steps k) |
 /// | c_m  | processor time of one task that sends or receives | two ranks, 16 messages each way
-/// under
-///          way: time / (steps 32) |
-/// | L    | what a message takes beyond the work of its two tasks | ping-pong: half of a round - 2
-/// c_m | | c_a  | what the allreduce adds on a rank | one rank, the shortest kernel: with - without
-/// | | a    | a stage of an allreduce | allreduces in a chain: two ranks - one rank | | s    | what
-/// it takes that a rank which waits goes on, where another one has its core | ping-pong
-///          of two ranks on one core - on two |
+///          under way: time / (steps 32) |
+/// | L    | what a message takes beyond its two tasks | ping-pong: half of a round - 2 c_m |
+/// | c_a  | what the allreduce adds on a rank | one rank, the shortest kernel: with - without |
+/// | a    | a stage of an allreduce | allreduces in a chain: two ranks - one rank |
+/// | s    | what it takes that a rank which waits goes on, where another one has its core |
+///          ping-pong of two ranks on one core - on two |
 ///
 /// So none of the runs that the model is checked with is one of those that its costs come from,
 /// but for g.
@@ -44,8 +43,8 @@
 /// - A worker takes tasks in an order in which everything else can be done while messages travel:
 ///   h is an upper bound of what is hidden.
 /// - L and a are those of the transport on which they were measured, shared memory as a rule. For a
-///   network with a latency of N, the prediction is made again with L + N - L' and a + N - L',
-///   where L' is the latency by hand that was measured.
+///   network with a latency of N, the prediction is made again with L + N - L' and a + N - L'. (L'
+///   is the latency by hand that was measured.)
 namespace mpi_perf {
 
 struct Costs {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """micro.py FILE FOLDER: turns what Google Benchmark has written into FOLDER/micro.json, rows of the form that taskbench
-has, and plots into FOLDER/micro_*.svg: time per task over `tasks:N` and `tiles:N`, time per section over its parts, batches
+has, and plots into FOLDER/micro_*.svg: time per task over `tasks:N` and `tiles:N`, time per fork-join over its children, batches
 over the indices of their members, and what numbers and futures cost."""
 import json
 import os
@@ -34,7 +34,7 @@ def flatten(benchmarks):
         median = statistics.median(seconds)
         yield {"benchmark": "micro", "part": "micro", "model": "trellis", "pattern": pattern, "kernel": "empty",
                "name": name, "width": given.get("tiles"), "tasks": given.get("tasks"), "workers": given.get("workers", 1),
-               "accesses": given.get("accesses"), "parts": given.get("parts"), "indices": given.get("indices"),
+               "accesses": given.get("accesses"), "children": given.get("children"), "indices": given.get("indices"),
                "counted": counted, "repetitions": len(repeated), "us_per_task": 1e6 * median,
                "us_per_task_fastest": 1e6 * min(seconds), "us_per_task_slowest": 1e6 * max(seconds),
                "tasks_per_second": 1 / median,
@@ -77,10 +77,10 @@ def plot_tasks(pyplot, rows, key, xlabel):
     return plot(pyplot, lines_over(empty, key, with_workers), title, xlabel, "time per task [µs]")
 
 
-def plot_sections(pyplot, rows):
-    sections = [row for row in rows if row["counted"] == "time_per_fork_join"]
-    title = "Forking and joining empty parts"
-    return plot(pyplot, lines_over(sections, "parts", with_workers), title, "number of parts", "time per section [µs]", True)
+def plot_fork_joins(pyplot, rows):
+    fork_joins = [row for row in rows if row["counted"] == "time_per_fork_join"]
+    title = "Forking and joining empty children"
+    return plot(pyplot, lines_over(fork_joins, "children", with_workers), title, "number of children", "time per fork-join [µs]", True)
 
 
 def plot_batches(pyplot, rows):
@@ -118,7 +118,7 @@ def main(path, folder):
 
     figures = {"tasks": plot_tasks(pyplot, rows, "tasks", "number of tasks"),
                "tiles": plot_tasks(pyplot, rows, "width", "number of tiles"),
-               "sections": plot_sections(pyplot, rows), "batches": plot_batches(pyplot, rows),
+               "fork_joins": plot_fork_joins(pyplot, rows), "batches": plot_batches(pyplot, rows),
                "numbers": plot_numbers(pyplot, rows)}
     for name, figure in figures.items():
         if figure:

@@ -36,8 +36,8 @@
 ///     trellis::allocate("make room", trellis::ResourcePolicy(graph), found, count);
 ///     trellis::parallel_for("fill",
 ///         trellis::ResourcePolicy(graph, n, trellis::read(x), trellis::write(found)), functor);
-///     trellis::parallel_for("use", trellis::ResourcePolicy(graph, count, trellis::read(found)),
-///     ...);
+///     trellis::parallel_for("use",
+///         trellis::ResourcePolicy(graph, count, trellis::read(found)), ...);
 namespace trellis {
 
 namespace Impl {
@@ -125,7 +125,7 @@ class LateMemory {
 template <class Seen, class V>
 struct LateViewSource {
   static constexpr bool ends_without_user = true;
-  static constexpr bool may_come_later = true;  ///< see is_for_parts
+  static constexpr bool may_come_later = true;  ///< see is_for_children
   std::shared_ptr<LateMemory<V> const> memory;
   bool is_touched;  ///< the task touches it; otherwise it is not ordered
 
@@ -262,7 +262,7 @@ namespace Impl {
 /// An extent that is known.
 struct KnownCount {
   static constexpr bool ends_without_user = true;
-  static constexpr bool stays_in_a_pass = true;
+  static constexpr bool stays_in_an_iteration = true;
   std::int64_t number;
   [[nodiscard]] std::int64_t resolve() const { return number; }
   [[nodiscard]] static std::tuple<> annotations() { return {}; }

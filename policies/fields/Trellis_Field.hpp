@@ -82,7 +82,7 @@ FieldShape shape_of(V const& view) {
 template <class V, class Whole, class Part>
 struct FieldSource {
   static constexpr bool ends_without_user = true;
-  static constexpr bool stays_in_a_pass = true;
+  static constexpr bool stays_in_an_iteration = true;
   std::shared_ptr<FieldState> field;
   KeptPtr kept;                      ///< memory for a task that belongs to no model
   void* external;                    ///< bound memory for such a task
@@ -161,8 +161,8 @@ std::pair<std::size_t, std::size_t> interval_of(FieldState const& field, std::si
 /// For a range of fields, `read(all)` with a `std::vector<F>`, it takes a `view_list<F::read_view>
 /// const&`.
 ///
-/// Tasks of its model may name it. If it has memory between passes (it is bound, required, locked
-/// or persistent), any task of the graph may.
+/// Tasks of its model may name it. If it has memory between iterations (it is bound, required,
+/// locked or persistent), any task of the graph may.
 template <class D, class L = Kokkos::DefaultExecutionSpace::array_layout>
 class Field {
  public:
@@ -323,10 +323,10 @@ namespace Impl {
 template <>
 inline constexpr SubjectOps subject_ops<FieldArea>{&describe_field, &field_may_have_label};
 
-/// An extent of a field. The program sets it between passes, and no task changes it.
+/// An extent of a field. The program sets it between iterations, and no task changes it.
 struct FieldCount {
   static constexpr bool ends_without_user = true;
-  static constexpr bool stays_in_a_pass = true;
+  static constexpr bool stays_in_an_iteration = true;
   std::shared_ptr<FieldState> field;
   std::size_t direction;
 
@@ -336,7 +336,7 @@ struct FieldCount {
 /// An extent of a part, which is fixed when the part is made.
 struct SubFieldCount {
   static constexpr bool ends_without_user = true;
-  static constexpr bool stays_in_a_pass = true;
+  static constexpr bool stays_in_an_iteration = true;
   std::size_t count;
 
   [[nodiscard]] std::int64_t resolve() const { return static_cast<std::int64_t>(count); }

@@ -46,9 +46,9 @@ namespace trellis {
 ///     graph.wait();
 ///
 /// The model takes the place of a graph. It keeps the tasks submitted to it, and does not run them.
-/// A pass, `submit()`, submits those tasks to the graph that the required fields need, with the
-/// same functors each time, and returns at once. They are ordinary tasks there. Their accesses
-/// order them with other passes, other models and other tasks of the graph.
+/// An iteration, `submit()`, submits those tasks to the graph that the required fields need, with
+/// the same functors each time, and returns at once. They are ordinary tasks there. Their accesses
+/// order them with other iterations, other models and other tasks of the graph.
 ///
 /// One task computes each field, or each part of it, and names it by `write`; other tasks name it
 /// by `read`. A bound View may be named itself, also by a subview. Another View may be read, and
@@ -60,10 +60,10 @@ namespace trellis {
 /// this model and of the graph.
 ///
 /// The `Future<void>` of a task names it, for `after` and `replace`. The task runs once in each
-/// pass, so it has no result and cannot be waited for: `get()` and `wait()` throw `Error`.
+/// iteration, so it has no result and cannot be waited for: `get()` and `wait()` throw `Error`.
 ///
 /// One thread at a time may add fields and tasks to a model, or submit it. The model may end before
-/// its passes have ended. It must not outlive the graph, nor Kokkos.
+/// its iterations have ended. It must not outlive the graph, nor Kokkos.
 class FieldGraph final : public Impl::TaskCollector {
  public:
   explicit FieldGraph(TaskGraph& graph, FieldGraphOptions options = {})
@@ -73,8 +73,8 @@ class FieldGraph final : public Impl::TaskCollector {
   ~FieldGraph() = default;
 
   /// Returns the field of this name, which is made if it is new. It has no memory yet. The extents
-  /// may be left out if another call gives them; they must be known before the first pass. Throws
-  /// `Error` when the name is known with another type or other extents.
+  /// may be left out if another call gives them; they must be known before the first iteration.
+  /// Throws `Error` when the name is known with another type or other extents.
   template <class D, class L = Kokkos::DefaultExecutionSpace::array_layout,
             std::convertible_to<std::size_t>... N>
     requires(!std::is_same_v<L, Kokkos::LayoutStride>)
@@ -95,11 +95,11 @@ class FieldGraph final : public Impl::TaskCollector {
   /// Returns a field that has the memory of this View, which the model keeps. `where` is needed for
   /// memory of a device that is not the first one.
   ///
-  /// A bound field may be bound anew, to a View of the same type and extents: from the next pass on
-  /// it has the memory of that View. Submitted passes, and submitted tasks of the graph that name
-  /// the field, keep the memory that they were submitted with. Throws `Error` when a task of the
-  /// model names the View itself. If two fields have the same memory, only the next `submit` throws
-  /// `Error`, so that several fields may be bound anew one after the other.
+  /// A bound field may be bound anew, to a View of the same type and extents: from the next
+  /// iteration on it has the memory of that View. Submitted iterations, and submitted tasks of the
+  /// graph that name the field, keep the memory that they were submitted with. Throws `Error` when
+  /// a task of the model names the View itself. If two fields have the same memory, only the next
+  /// `submit` throws `Error`, so that several fields may be bound anew one after the other.
   template <class V>
     requires Kokkos::is_view_v<V>
   auto bind(Label name, V const& view, std::optional<FieldTarget> where = {}) {
@@ -150,18 +150,18 @@ class FieldGraph final : public Impl::TaskCollector {
     }
   }
 
-  /// Lets two fields of one type and the same extents exchange their memory from the next pass on,
-  /// such as the time levels of a solution. Both are bound, or both are persistent at one place.
-  /// The rules of binding anew apply here, too.
+  /// Lets two fields of one type and the same extents exchange their memory from the next iteration
+  /// on, such as the time levels of a solution. Both are bound, or both are persistent at one
+  /// place. The rules of binding anew apply here, too.
   template <class D, class L>
   void swap(Field<D, L> const& a, Field<D, L> const& b,
             std::source_location at = std::source_location::current()) {
     m_model->swap(own(a), own(b), at);
   }
 
-  /// Replaces a task of this model, from the next pass on, by the one that `hand_over` submits to
-  /// it. The new task may read and compute other fields. From now on the future stands for the new
-  /// task, which takes over the place in the order of tasks, and in `after`.
+  /// Replaces a task of this model, from the next iteration on, by the one that `hand_over` submits
+  /// to it. The new task may read and compute other fields. From now on the future stands for the
+  /// new task, which takes over the place in the order of tasks, and in `after`.
   ///
   ///     auto const flux = trellis::parallel_for("flux", ResourcePolicy(model, ...), Linear{});
   ///     ...
@@ -177,44 +177,44 @@ class FieldGraph final : public Impl::TaskCollector {
     m_model->replace(Impl::FutureInternals::handle(task), hand_over, at);
   }
 
-  /// Requires the field after each pass. It has memory of its own then, unless it is bound. Tasks
-  /// are left out that are needed neither for a required field nor for a task that computes no
-  /// field.
+  /// Requires the field after each iteration. It has memory of its own then, unless it is bound.
+  /// Tasks are left out that are needed neither for a required field nor for a task that computes
+  /// no field.
   template <class D, class L>
   void require(Field<D, L> const& field) {
     m_model->require(own(field));
   }
   void require(std::string_view name) { m_model->require(*m_model->find(name)); }
 
-  /// Sets how the field has its memory from the next pass on: `persistent` or `transient`. A
+  /// Sets how the field has its memory from the next iteration on: `persistent` or `transient`. A
   /// persistent field that no task computes has the values that the program has put there, see
   /// `host_view`; its memory exists when this returns.
   template <class D, class L>
   void store(Field<D, L> const& field, FieldStorage storage) {
     m_model->store(own(field), storage);
   }
-  /// Lets the field keep its values after each pass, from the next one on, so that the program can
-  /// read them.
+  /// Lets the field keep its values after each iteration, from the next one on, so that the program
+  /// can read them.
   template <class D, class L>
   void lock(Field<D, L> const& field) {
     m_model->lock(own(field), true);
   }
-  /// Gives its memory back to the pool with the next pass.
+  /// Gives its memory back to the pool with the next iteration.
   template <class D, class L>
   void unlock(Field<D, L> const& field) {
     m_model->lock(own(field), false);
   }
 
-  /// Returns the values of a field that has memory on the host between passes. The caller waits for
-  /// the graph before it reads them. The View is valid until the field is stored otherwise. Tasks
-  /// of the graph may name the View, or the field. Throws `Error` when there are no values.
+  /// Returns the values of a field that has memory on the host between iterations. The caller waits
+  /// for the graph before it reads them. The View is valid until the field is stored otherwise.
+  /// Tasks of the graph may name the View, or the field. Throws `Error` when there are no values.
   template <class D, class L>
   [[nodiscard]] typename Field<D, L>::host_view host_view(Field<D, L> const& field) const {
     Impl::FieldState& state = own(field);
     void* const memory = state.memory();
     if (memory == nullptr)
       m_model->refuse("has no values of the field " + state.text() +
-                      " between passes: lock it, and submit a pass");
+                      " between iterations: lock it, and submit an iteration");
     if (m_model->target(state.place).device() != nullptr)
       m_model->refuse("has the field " + state.text() + " at " +
                       m_model->target(state.place).name() + ", not on the host");
@@ -222,22 +222,22 @@ class FieldGraph final : public Impl::TaskCollector {
     return View(static_cast<typename View::pointer_type>(memory), Impl::layout_of<L>(state.shape));
   }
 
-  /// Submits a pass; returns at once. Throws `Error`, and submits nothing, in these cases:
+  /// Submits an iteration; returns at once. Throws `Error`, and submits nothing, in these cases:
   /// - no task computes what another one needs;
   /// - tasks need each other in a cycle (the text lists them);
   /// - two tasks compute the same part of a field;
   /// - extents are missing;
   /// - the memory limit leaves no room in any order that was found (see `memory`).
   ///
-  /// In the recording of a plan (`graph.record`) the pass becomes a part of the plan: it is frozen,
-  /// see `record`.
+  /// In the recording of a plan (`graph.record`) the iteration becomes a part of the plan: it is
+  /// frozen, see `record`.
   void submit() { m_model->submit(); }
 
-  /// Returns a plan of one pass, for `graph.replay(plan, n)`. Nothing is submitted now. Its tasks
-  /// run where they would run in a pass now, and its fields have the same memory in each round.
-  /// Fields without memory between passes lie in one block for each target. The plan owns the
-  /// blocks as long as it exists, and the memory limit counts them; `memory().frozen` tells their
-  /// size. A replay allocates nothing, and none of its tasks waits for memory.
+  /// Returns a plan of one iteration, for `graph.replay(plan, n)`. Nothing is submitted now. Its
+  /// tasks run where they would run in an iteration now, and its fields have the same memory in
+  /// each round. Fields without memory between iterations lie in one block for each target. The
+  /// plan owns the blocks as long as it exists, and the memory limit counts them; `memory().frozen`
+  /// tells their size. A replay allocates nothing, and none of its tasks waits for memory.
   ///
   /// Other tasks of a step belong into the same plan:
   ///
@@ -246,15 +246,15 @@ class FieldGraph final : public Impl::TaskCollector {
   ///       update(graph, T_view, r_view);
   ///     });
   ///
-  /// Throws `Error` as `submit` does, and in these cases: the limit leaves no room for all fields
-  /// of a pass; the placement policy still measures; a DualView is up to date at a side where it is
-  /// not after a pass. A replay throws `Error` when a field that has memory between passes has
-  /// other memory than in the recording, or when the values of a DualView are not where the plan
-  /// needs them. Both the model and the plan may end first.
+  /// Throws `Error` as `submit` does. It also throws when the limit leaves no room for all fields
+  /// of an iteration, and when the placement policy still measures. It throws when a DualView is up
+  /// to date at a side where it is not after an iteration. A replay throws `Error` when a field
+  /// that has memory between iterations has other memory than in the recording, or when the values
+  /// of a DualView are not where the plan needs them. Both the model and the plan may end first.
   [[nodiscard]] Plan record(Label name) {
     return graph().record(std::move(name), [this] { submit(); });
   }
-  /// Returns a plan of one pass, with the model's name.
+  /// Returns a plan of one iteration, with the model's name.
   [[nodiscard]] Plan record(std::source_location site = std::source_location::current()) {
     return record(Label(m_model->options().name, site));
   }
@@ -265,14 +265,14 @@ class FieldGraph final : public Impl::TaskCollector {
   }
   /// Returns the memory that the model will need at the first target.
   [[nodiscard]] FieldMemory memory() const { return memory(m_model->target(0)); }
-  /// Returns the labels of the tasks of a pass, in the order of submission.
+  /// Returns the labels of the tasks of an iteration, in the order of submission.
   [[nodiscard]] std::vector<std::string> order() const { return m_model->order(); }
   /// Returns the number of tasks that have had to wait for memory so far.
   [[nodiscard]] std::size_t tasks_held_back() const {
     return m_model->admission() != nullptr ? m_model->admission()->gates() : 0;
   }
   [[nodiscard]] FieldPool& pool() const { return m_model->pool(); }
-  /// Returns where tasks run from the next pass on, as far as is known, with the labels of the
+  /// Returns where tasks run from the next iteration on, as far as is known, with the labels of the
   /// needed tasks, in the order of registration.
   [[nodiscard]] std::vector<std::pair<std::string, FieldTarget>> assignment() const {
     return m_model->assignment();

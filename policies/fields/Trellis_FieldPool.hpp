@@ -54,7 +54,8 @@ struct PoolBlock {
 /// Has memory for the fields of any number of models, on any number of graphs and threads. A block
 /// goes back when the last task that needs it is over. The next field with the same number of bytes
 /// at the same place gets it, the last used block first. New memory is allocated only when there is
-/// no such block. So a model that is submitted again and again allocates only in its first pass.
+/// no such block. So a model that is submitted again and again allocates only in its first
+/// iteration.
 ///
 /// It must not outlive Kokkos.
 class FieldPool {

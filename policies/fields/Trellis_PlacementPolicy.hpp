@@ -15,7 +15,7 @@
 /// With this header you choose, or write, the object that decides where the tasks of a model run.
 namespace trellis {
 
-/// Describes a model for placement: the tasks of a pass. Positions stand for names.
+/// Describes a model for placement: the tasks of an iteration. Positions stand for names.
 struct PlacementGraph {
   static constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
   struct Target {
@@ -24,12 +24,12 @@ struct PlacementGraph {
     bool is_host;
     int lanes = 1;  ///< tasks that it runs at a time; on the host its workers
     int group = 0;  ///< devices of one group copy to each other directly, others over the host
-    /// Bytes that it has for fields, and copies of fields, that exist only during a pass.
+    /// Bytes that it has for fields, and copies of fields, that exist only during an iteration.
     std::size_t room = any_number;
   };
   struct Task {
     std::string label;
-    std::size_t number;         ///< does not change between passes
+    std::size_t number;         ///< does not change between iterations
     std::vector<int> eligible;  ///< targets where it may run, in the model's order; at least one
     std::vector<int> before;    ///< tasks whose fields it needs
     std::vector<int> reads;     ///< fields
@@ -38,7 +38,7 @@ struct PlacementGraph {
   };
   struct Field {
     std::size_t bytes;
-    int home;  ///< target where it has memory between passes; -1: none
+    int home;  ///< target where it has memory between iterations; -1: none
     // The second target of a field that the program has at two; one or both are up to date.
     int second_home = -1;
     bool is_valid_at_home = true;
@@ -60,7 +60,7 @@ struct PlacementTime {
   bool found_new_memory;  ///< the task may have been the first to touch it
   bool is_lost;           ///< it has failed, or has never run, so there is no time
 };
-/// A copy that a policy requests in a pass only to measure its time.
+/// A copy that a policy requests in an iteration only to measure its time.
 struct TransferProbe {
   int from;  ///< targets
   int to;
@@ -78,8 +78,8 @@ struct TransferTime {
   bool is_lost;
 };
 
-/// Decides before each pass of a model at which target each task runs. It serves one model. The
-/// submitting thread calls `prepare` and `submitted`; any thread may call `ran` and `copied`.
+/// Decides before each iteration of a model at which target each task runs. It serves one model.
+/// The submitting thread calls `prepare` and `submitted`; any thread may call `ran` and `copied`.
 class PlacementPolicy {
  public:
   PlacementPolicy() = default;
@@ -91,14 +91,14 @@ class PlacementPolicy {
   /// Sets `places`, which has the present target of each task, to one of the task's `eligible`. If
   /// targets have a `room`, places that do not fit are refused.
   virtual void prepare(PlacementGraph const& graph, std::span<int> places) = 0;
-  /// Returns copies for the pass of the last `prepare`, between the host and a device, or between
-  /// devices of one group. They come first, one after the other, in memory of their own.
+  /// Returns copies for the iteration of the last `prepare`, between the host and a device, or
+  /// between devices of one group. They come first, one after the other, in memory of their own.
   [[nodiscard]] virtual std::vector<TransferProbe> probes() const { return {}; }
-  /// Called when a pass with the places of the last `prepare` is submitted. If the pass is
-  /// measured, `ran` is later called for each of its tasks.
+  /// Called when an iteration with the places of the last `prepare` is submitted. If the iteration
+  /// is measured, `ran` is later called for each of its tasks.
   virtual void submitted() {}
-  /// True if the pass that is being submitted must be measured. Then a device runs one of its tasks
-  /// at a time.
+  /// True if the iteration that is being submitted must be measured. Then a device runs one of its
+  /// tasks at a time.
   [[nodiscard]] virtual bool wants_times() const { return false; }
   virtual void ran(PlacementTime const&) {}
   virtual void copied(TransferTime const&) {}
@@ -131,12 +131,12 @@ struct HybridOptions {
   Balance balance = Balance::least_loaded;
 };
 /// Returns a policy that measures, and then decides. Each task that may run at targets of several
-/// types runs at each of them, in a pass to warm up and in one that counts (in more, if its memory
-/// was new). For each link that may be needed, a small and a large copy tell latency and bandwidth.
-/// Then tasks that follow each other are joined to chains, and each chain is assigned to a type of
-/// targets. The assignment has the shortest pass when tasks and copies run as a list schedule;
-/// among equally short ones it has the least work. Chains of device tasks are spread over the
-/// devices of a type. From then on the places are fixed, and nothing is measured.
+/// types runs at each of them, in an iteration to warm up and in one that counts (in more, if its
+/// memory was new). For each link that may be needed, a small and a large copy tell latency and
+/// bandwidth. Then tasks that follow each other are joined to chains, and each chain is assigned to
+/// a type of targets. The assignment has the shortest iteration when tasks and copies run as a list
+/// schedule; among equally short ones it has the least work. Chains of device tasks are spread over
+/// the devices of a type. From then on the places are fixed, and nothing is measured.
 ///
 /// Places that do not fit into the room of a target are not chosen, neither for measurements nor in
 /// the end, if others are found that fit. If there are at most 4096 ways to place the tasks, all of

@@ -22,13 +22,13 @@
 #include <utility>
 
 /// With this header a task of a model may run at several of its targets: at each target for whose
-/// space it has a form. The model's placement policy chooses before a pass.
+/// space it has a form. The model's placement policy chooses before an iteration.
 ///
 ///     parallel_for("flux", ResourcePolicy(model, n, read(T), write(q),
 ///                                         runs_on<Kokkos::Serial, Kokkos::Cuda>), Flux{});
 ///     parallel_for("solve", ResourcePolicy(model, n, read(b), write(x)),
 ///                  variants(for_space<Kokkos::Serial>(Solve{}),
-///                  for_space<Kokkos::Cuda>(Other{})));
+///                           for_space<Kokkos::Cuda>(Other{})));
 ///
 /// The policy's base is made anew for each space. A range keeps its bounds; one of several
 /// dimensions also keeps the requested tile. Teams keep their number, scratch memory and, on

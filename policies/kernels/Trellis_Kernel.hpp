@@ -54,7 +54,7 @@ struct Takes {
 };
 
 /// Returns the resource for a library's handle, which kernels take as a pointer and change:
-/// `read_write(handle(&h))` for a task that has such kernels as its parts. The handle must live
+/// `read_write(handle(&h))` for a task that has such kernels as its children. The handle must live
 /// until the tasks that use it are complete.
 template <class H>
 HostMemory handle(H* pointer) {
@@ -272,7 +272,7 @@ namespace trellis::kernels {
 /// for each number of arguments that it can be called with. See TRELLIS_KERNEL.
 ///
 ///     axpby(graph, a, x, b, y);                      // where KokkosBlas takes the execution space
-///     axpby(self, a, x, b, y);                       // a part of a running task
+///     axpby(self, a, x, b, y);                       // a child of a running task
 ///     axpby(ResourcePolicy(graph, after(f), priority(1), on<Kokkos::Serial>), a, x, b, y);
 ///     axpby("update", graph, a, x, b, y);            // with a label
 ///

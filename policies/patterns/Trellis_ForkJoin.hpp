@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a program forks children and joins them in a fork-join.
+/// With this header a program forks children and joins them.
 namespace trellis {
 
 namespace Impl {
@@ -26,10 +26,10 @@ struct ForkJoinCall {
   int depth;
   template <class... Views>
     requires std::is_invocable_v<Body&, TaskScope&, Views...>
-  void operator()(TaskScope& fork_join, Views&&... views) {
-    GraphInternals::run_fork_join(
-        ScopeInternals::handle(fork_join), ScopeInternals::running(fork_join), depth,
-        [&] { std::invoke(body, fork_join, std::forward<Views>(views)...); });
+  void operator()(TaskScope& self, Views&&... views) {
+    GraphInternals::run_fork_join(ScopeInternals::handle(self), ScopeInternals::running(self),
+                                  depth,
+                                  [&] { std::invoke(body, self, std::forward<Views>(views)...); });
   }
 };
 
@@ -44,20 +44,20 @@ inline void require_may_join(Target const& target, Label const& fork_join) {
 
 }  // namespace Impl
 
-/// Runs a fork-join: a task whose body submits children, with `fork_join` in place of the graph.
+/// Runs a fork-join: a task whose body submits children, with `self` in place of the graph.
 /// Returns when all children are complete. Throws what `Future::get()` would throw if one has
 /// failed.
 ///
 ///     trellis::fork_join("sweep", trellis::ResourcePolicy(graph, trellis::read_write(mesh)),
-///                        [&](trellis::TaskScope& fork_join) {
+///                        [&](trellis::TaskScope& self) {
 ///                          for (Tile const& tile : tiles)
 ///                            trellis::host_task("tile", trellis::ResourcePolicy(
-///                                fork_join, trellis::read_write(tile.cells)), ...);
+///                                self, trellis::read_write(tile.cells)), ...);
 ///                        });
 ///
 /// To other tasks a fork-join is one task, with the policy's accesses and properties. Its children
 /// are like those of any task, see TaskScope. The children start when the body returns, or waits
-/// (with `fork_join.wait()` or otherwise). Then the graph's `Orchestration` decides whether to run
+/// (with `self.wait()` or otherwise). Then the graph's `Orchestration` decides whether to run
 /// them one after the other or in parallel, see there. If the body waits for its children, it
 /// decides anew for the children of each phase. Tasks that the body submits to the graph itself are
 /// no children, and may go on when the fork-join is over.
@@ -74,10 +74,10 @@ void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& po
   if constexpr (Impl::ForkJoinMustReturnNothing<std::decay_t<Body>>::holds()) {
     Impl::require_may_join(policy.target(), label);
     using Call = Impl::ForkJoinCall<std::decay_t<Body>>;
-    Future<void> const fork_join =
+    Future<void> const task =
         host_task(std::move(label), policy,
                   Call{std::forward<Body>(body), Impl::GraphInternals::fork_join_depth()});
-    Impl::GraphInternals::join_fork_join(Impl::FutureInternals::handle(fork_join));
+    Impl::GraphInternals::join_fork_join(Impl::FutureInternals::handle(task));
   }
 }
 

@@ -16,13 +16,10 @@
 ///
 /// | container | what an annotation means | what a functor gets |
 /// |---|---|---|
-/// | `DynRankView`, `OffsetView` | the elements that it spans, as for a View | for `read` its
-/// `const_type`, else as it is | | `UnorderedMap` | the map as a whole. Insertions are atomic:
-/// `atomic_add` lets several tasks insert at the same time | for `read` its `const_map_type`, else
-/// as it is | | `Bitset` | the set as a whole. Setting bits is atomic: `atomic_add` lets several
-/// tasks do so at the same time | for `read` a `ConstBitset`, else as it is | | `StaticCrsGraph`,
-/// `Crs`, and `CrsMatrix` of Kokkos Kernels | row map and entries; of a matrix the annotation means
-/// the values, and its graph is read | as it is |
+/// | `DynRankView`, `OffsetView` | the elements that it spans, as for a View | for `read` its `const_type`, else as it is |
+/// | `UnorderedMap` | the map as a whole. Insertions are atomic: `atomic_add` lets several tasks insert at the same time | for `read` its `const_map_type`, else as it is |
+/// | `Bitset` | the set as a whole. Setting bits is atomic: `atomic_add` lets several tasks do so at the same time | for `read` a `ConstBitset`, else as it is |
+/// | `StaticCrsGraph`, `Crs`, and `CrsMatrix` of Kokkos Kernels | row map and entries; of a matrix the annotation means the values, and its graph is read | as it is |
 ///
 /// A container must not be rehashed or resized while tasks use it, as that allocates new memory.
 namespace Kokkos {

@@ -143,8 +143,9 @@ namespace experimental {
 ///
 /// - `set_value(T const&)`, a reference to the value in the future, or `set_value()`;
 /// - `set_stopped()`, when `graph.cancel` was called for the task, or for one that it needs;
-/// - `set_error(std::exception_ptr)`, with what `get()` throws, or when the graph takes no more
-///   tasks or has no memory for one.
+/// - `set_error(std::exception_ptr)`, with what `get()` throws.
+///
+/// It also completes with `set_error` when the graph takes no more tasks or has no memory for one.
 ///
 /// It completes within a task "as_sender" of the graph, on the thread that runs this; at once, in
 /// `start`, if the future's task is already complete. In a recording "as_sender" is a task of the

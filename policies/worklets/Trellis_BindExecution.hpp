@@ -20,8 +20,8 @@
 ///
 ///     template <int N, int M, class Bindings>
 ///     struct trellis::BindExecution<
-///         Distance (*)(trellis::worklets::Argument<N>, trellis::worklets::Argument<M>), Bindings>
-///         {
+///         Distance (*)(trellis::worklets::Argument<N>, trellis::worklets::Argument<M>),
+///         Bindings> {
 ///       template <class Item>
 ///       static KOKKOS_FUNCTION double load(Bindings const& bindings, Item const& item) {
 ///         auto const& a = bindings.template get<N>();  // the execution arguments

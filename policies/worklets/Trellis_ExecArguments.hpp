@@ -71,8 +71,9 @@ struct Constant {
 /// |---|---|---|
 /// | 0 | one value for all items | the same |
 /// | 1 | a value for each item | the same, by the item's number |
-/// | 2 | a vector for each item | of 2 dimensions: a value for each item; of 3: a vector, by its
-/// number | | D | | a value for each item | | D + 1 | | a vector for each item |
+/// | 2 | a vector for each item | 2 dimensions: a value for each item; 3: a vector, by its number |
+/// | D | | a value for each item |
+/// | D + 1 | | a vector for each item |
 ///
 /// A vector is a `Kokkos::Array` when the View's last extent is static, else a `Row`.
 template <class P, class V>

@@ -24,7 +24,7 @@
 ///
 /// As elsewhere in a model, a worklet reads fields and computes others. Their numbers of items are
 /// compared when the task is launched. A computed field without extents gets those of the other
-/// arguments: at once, or in the next pass, when they are known.
+/// arguments: at once, or in the next iteration, when they are known.
 namespace trellis {
 
 namespace worklets::Impl {
@@ -32,7 +32,7 @@ namespace worklets::Impl {
 /// The number of items of a field, which its first extents give.
 struct FieldItems {
   static constexpr bool ends_without_user = true;
-  static constexpr bool stays_in_a_pass = true;
+  static constexpr bool stays_in_an_iteration = true;
   std::shared_ptr<trellis::Impl::FieldState> field;
   int of_item;
   [[nodiscard]] std::int64_t resolve() const {

@@ -33,11 +33,12 @@ namespace trellis {
 ///
 /// | member | what it does |
 /// |---|---|
-/// | `prepare(label, policy)` | checks all arguments and allocates outputs; returns the
-/// `worklets::Extents` of the items | | `accesses()` | the accesses of the task, as a tuple of
-/// annotations | | `functor(worklet, extents)` | the worklet as a functor for these items | |
-/// `base(extents)` | the base of a policy for them | | `submit(label, policy, worklet, extents)` |
-/// submits the task for all of them | | `get<k>()` | the argument, from 0 on |
+/// | `prepare(label, policy)` | checks all arguments and allocates outputs; returns the `worklets::Extents` of the items |
+/// | `accesses()` | the accesses of the task, as a tuple of annotations |
+/// | `functor(worklet, extents)` | the worklet as a functor for these items |
+/// | `base(extents)` | the base of a policy for them |
+/// | `submit(label, policy, worklet, extents)` | submits the task for all of them |
+/// | `get<k>()` | the argument, from 0 on |
 ///
 /// This scheduler runs over all items.
 template <class Kind, class Worklet>

@@ -74,14 +74,15 @@ class TRELLIS_IMPL_ONE_FOR_ALL SimulatedDeviceError : public std::runtime_error 
 /// - Work that throws fails its device. Nothing after it runs, and from then on every call to the
 ///   device throws `SimulatedDeviceError`, until `reset`. A device that waits for an event of a
 ///   failed one fails, too. Work that runs on another stream at that time goes on. The events of
-///   that stream do not pass before this work has ended; after that, a query of one throws.
+///   that stream do not pass before this work has ended. After that a query of one throws `Error`.
 /// - A capture becomes invalid by `uncapturable`, or when a stream in it waits for an event from
 ///   outside. It must end on the stream on which it began, and streams that joined it must be
 ///   joined back. An event recorded in a capture cannot be queried, nor waited for outside. A
 ///   violation throws `Error`, and the device goes on.
 /// - Work must not use devices itself and in virtual time must not wait for other work.
 /// - In virtual time, and if there is `mprotect`, the memory of all devices with one clock is
-///   accessible only while work of one of them runs: host code that touches it gets a fault. In
+/// guarded: it is accessible only while work of one of them runs. Host code that touches it gets a
+/// fault. In
 ///   real time work and host code run side by side, and the memory is not guarded.
 ///
 /// Several threads may call all functions.

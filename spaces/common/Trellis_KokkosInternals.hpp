@@ -180,9 +180,8 @@ auto scratch_addresses(Space const& space) {
 ///
 /// | an execution space | a memory space |
 /// |---|---|
-/// | `AtOnce`: exists while host code does what the space would do | `host_may_touch`: whether
-/// Kokkos lets host code use its memory | | `Host`: the space of the host that runs loops of
-/// several dimensions | `copy(to, from, bytes)`: to it, from it, or inside it |
+/// | `AtOnce`: exists while host code does what the space would do | `host_may_touch`: whether Kokkos lets host code use its memory |
+/// | `Host`: the space of the host that runs loops of several dimensions | `copy(to, from, bytes)`: to it, from it, or inside it |
 ///
 /// Hook: a documented way to add a space. Kokkos describes what its spaces have in common
 /// (ExecutionSpaceConcept, MemorySpaceConcept), but each backend, the newest one included (pull

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The same for a range of fields, in a host task.
 // EXPECT: the callable must take what stands in CallableMustTake<...> above
-// SHOWS: CallableMustTake<false, void ?[(]trellis::view_list<[A-Za-z:]*Field<double ?[*],
-// Kokkos::LayoutRight>::read_view>[ )]
+// SHOWS: CallableMustTake<false, void ?[(]trellis::view_list<[A-Za-z:]*Field<double ?[*], Kokkos::LayoutRight>::read_view>[ )]
 #include <Trellis.hpp>
 #include <fields/Trellis_Fields.hpp>
 

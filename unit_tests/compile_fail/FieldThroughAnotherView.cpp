@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A functor of a model is told the names that it may write, not the types of the Views behind them.
 // EXPECT: the functor's call operator must take what stands in FunctorMustTake<...> above
-// SHOWS: FunctorMustTake<false, void ?[(][a-z ]+, [A-Za-z:]*Field<double ?[*],
-// Kokkos::LayoutRight>::read_view, [A-Za-z:]*Field<double ?[*], Kokkos::LayoutRight>::view[)]
+// SHOWS: FunctorMustTake<false, void ?[(][a-z ]+, [A-Za-z:]*Field<double ?[*], Kokkos::LayoutRight>::read_view, [A-Za-z:]*Field<double ?[*], Kokkos::LayoutRight>::view[)]
 #include <Trellis.hpp>
 #include <fields/Trellis_Fields.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: behind the graph an MPI task takes a communicator, Views, and what the operation is to
-// know LINES: 20
+// EXPECT: behind the graph an MPI task takes a communicator, Views, and what the operation is to know
+// LINES: 20
 #include <Trellis_Mpi.hpp>
 
 void submit(trellis::TaskGraph& graph, trellis::mpi::Communicator const& comm,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: Trellis: the worklet's call operator takes a parameter that is In by a reference to what
-// is not
+// EXPECT: Trellis: the worklet's call operator takes a parameter that is In by a reference to what is not
 #include "Worklets.hpp"
 
 using namespace trellis;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: Trellis: an argument of this type cannot be bound to this parameter of the
-// ControlSignature SHOWS: MustBeBound<.*Parameter<.*Field, .*In, .*Item>, char
+// EXPECT: Trellis: an argument of this type cannot be bound to this parameter of the ControlSignature
+// SHOWS: MustBeBound<.*Parameter<.*Field, .*In, .*Item>, char
 #include "Worklets.hpp"
 
 using namespace trellis;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: Trellis: no parameter of the ControlSignature belongs to the domain that the worklet runs
-// over
+// EXPECT: Trellis: no parameter of the ControlSignature belongs to the domain that the worklet runs over
 #include "Worklets.hpp"
 
 using namespace trellis;

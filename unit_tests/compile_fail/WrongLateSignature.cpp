@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: the callable must take what stands in CallableMustTake<...> above
-// SHOWS: CallableMustTake<false, void ?[(]trellis::Completion<(double|void)>, Kokkos::View<double
-// ?[*]
+// SHOWS: CallableMustTake<false, void ?[(]trellis::Completion<(double|void)>, Kokkos::View<double ?[*]
 #include <Trellis.hpp>
 
 using V = Kokkos::View<double*, Kokkos::HostSpace>;

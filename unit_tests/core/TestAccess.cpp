@@ -144,7 +144,7 @@ TEST(CombinedAccess, GivesTheTableOfTheResourceRegisterPaper) {
   EXPECT_EQ(supersets, "111101000");
 }
 
-TEST(CombinedAccess, GivesItsChildren) {
+TEST(CombinedAccess, GivesItsParts) {
   CombinedAccess<Io, Interval> const access(Mode::write, {{{{1, 2}}}});
   EXPECT_EQ(access.part<0>(), Io(Mode::write));
   EXPECT_EQ(access.part<1>(), Interval({{{1, 2}}}));

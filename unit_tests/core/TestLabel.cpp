@@ -111,8 +111,8 @@ TEST(Label, SaysThePlaceOfATaskOnce) {
   EXPECT_EQ(whole.text(), '"' + whole.string() + '"');
   EXPECT_EQ(whole.text("#3"), '"' + whole.string() + "\" (#3)");
   // A part of the file's name is no place.
-  Label const child(of_place.string().substr(4), of_place.site());
-  EXPECT_EQ(child.text(), '"' + child.string() + "\" (" + child.place() + ")");
+  Label const part(of_place.string().substr(4), of_place.site());
+  EXPECT_EQ(part.text(), '"' + part.string() + "\" (" + part.place() + ")");
 }
 
 }  // namespace

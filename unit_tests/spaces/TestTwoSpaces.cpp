@@ -115,7 +115,7 @@ SPACE_TEST(TwoSpaces, TeamsHaveTheThreadsOfTheirSpace) {
   EXPECT_EQ(values_of(other), std::vector<std::int64_t>(8, 100));
 }
 
-/// Programs of a few Views whose children are read and written by tasks of both spaces.
+/// Programs of a few Views whose parts are read and written by tasks of both spaces.
 constexpr int views = 4, length = 24;
 struct Step {
   int to, from;

@@ -102,7 +102,7 @@ struct Properties {
   Impl::SpaceAdapter* space = nullptr;
   void const* instance = nullptr;  ///< of a device
   std::vector<Impl::TagPtr> tags{};
-  Impl::TaskHandle owner{};  ///< of a child
+  Impl::TaskHandle parent{};  ///< of a child
   TaskNumber number{};
   std::vector<TaskNumber> after_numbers{};
 };
@@ -253,17 +253,17 @@ inline Impl::TaskHandle self() {
 }
 /// A child of the task whose body calls this.
 template <class F>
-auto part_of(Impl::TaskHandle const& owner, Label label, std::vector<Touch> const& touches, F f,
-             Properties const& properties = {}) {
+auto child_of(Impl::TaskHandle const& parent, Label label, std::vector<Touch> const& touches, F f,
+              Properties const& properties = {}) {
   return submit_with(
       [&](Impl::TaskSpec&& spec) {
-        return Impl::GraphInternals::submit_child(owner, std::move(spec));
+        return Impl::GraphInternals::submit_child(parent, std::move(spec));
       },
-      owner, std::move(label), touches, std::move(f), properties);
+      parent, std::move(label), touches, std::move(f), properties);
 }
 template <class F>
 auto child(Label label, std::vector<Touch> const& touches, F f, Properties const& properties = {}) {
-  return part_of(self(), std::move(label), touches, std::move(f), properties);
+  return child_of(self(), std::move(label), touches, std::move(f), properties);
 }
 inline void wait_for_children() {
   Impl::GraphInternals::wait_for_children(self());
@@ -280,7 +280,7 @@ inline void make_local(Place const& place) {
 template <class Split>
 bool refine(Future<void> const& future, Split split) {
   return Impl::GraphInternals::refine(Impl::FutureInternals::handle(future),
-                                      [&](Impl::TaskHandle const& owner) { split(owner); });
+                                      [&](Impl::TaskHandle const& parent) { split(parent); });
 }
 
 /// Waits without running tasks, as the caller may be what one of them waits for.

@@ -43,7 +43,7 @@ class ShakeOrchestration final : public Orchestration {
     return how;
   }
 
-  /// ForkJoins that have begun and not ended.
+  /// Fork-joins that have begun and not ended.
   [[nodiscard]] int open() const { return m_open.load(std::memory_order_relaxed); }
 
  private:

@@ -174,12 +174,12 @@ inline constexpr bool source_may_have_views<ResultPtr<T>> =
 
 /// True if a source gives the same value in each replay of a recorded iteration of a model.
 template <class Source>
-inline constexpr bool source_stays = requires { requires Source::stays_in_a_pass; };
+inline constexpr bool source_stays = requires { requires Source::stays_in_an_iteration; };
 
 /// True if the source may be for children only. A task with children also names what these touch.
 /// If it takes no Views itself, such a source is not resolved, as its children may make the value.
 template <class Body, class Source>
-consteval bool is_for_parts() {
+consteval bool is_for_children() {
   return Body::traits.may_give_up && requires { requires Source::may_come_later; };
 }
 
@@ -205,7 +205,7 @@ struct WithLate : Body {
     of.hides_captures = (source_may_have_views<Sources> || ...);
     return of;
   }();
-  static constexpr bool stays_in_a_pass = (source_stays<Sources> && ...);
+  static constexpr bool stays_in_an_iteration = (source_stays<Sources> && ...);
   static constexpr bool ends_without_user =
       body_ends_without_user<Body>() && (source_ends_without_user<Sources> && ...);
 
@@ -232,7 +232,7 @@ struct WithLate : Body {
   template <std::size_t first, std::size_t... k>
   void look_at(std::index_sequence<k...>) const {
     [[maybe_unused]] auto const look = []<class Source>(Source const& source) {
-      if constexpr (!is_for_parts<Body, Source>()) static_cast<void>(resolve(source));
+      if constexpr (!is_for_children<Body, Source>()) static_cast<void>(resolve(source));
     };
     (look(std::get<first + k>(sources)), ...);
   }

@@ -38,7 +38,7 @@ struct Count {
 /// is a `std::tuple`, and none of them becomes an argument of the functor.
 ///
 /// `ends_without_user`: destroying it runs no user code, see TaskOps::End. A source whose number is
-/// the same in each replay of a recorded iteration of a model has `stays_in_a_pass`.
+/// the same in each replay of a recorded iteration of a model has `stays_in_an_iteration`.
 template <class S>
 concept CountSource = std::copy_constructible<S> && requires(S const& source) {
   { source.resolve() } -> std::same_as<std::int64_t>;

@@ -53,7 +53,7 @@ class LateListPlace {
 template <class Source, class V>
 struct LateListSource {
   static constexpr bool ends_without_user = true;
-  static constexpr bool stays_in_a_pass = source_stays<Source>;
+  static constexpr bool stays_in_an_iteration = source_stays<Source>;
   static constexpr bool may_come_later = requires { requires Source::may_come_later; };
   std::vector<Source> sources;
   [[nodiscard]] view_list<V> resolve() const {

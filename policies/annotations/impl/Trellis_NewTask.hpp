@@ -83,8 +83,7 @@ class NewTask {
     requires(!is_annotation_v<A>)
   void take(A const&) {}  // the policy has reported the error
 
-  /// Iterations the task with all annotations taken to the engine, or to a model. It is called
-  /// once.
+  /// Passes the task with all annotations taken to the engine, or to a model. It is called once.
   TaskHandle send();
 
   TaskSpec spec;

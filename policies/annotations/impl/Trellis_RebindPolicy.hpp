@@ -79,11 +79,12 @@ using OccupancyOf = std::conditional_t<asks_for_occupancy<Policy>, AskedOccupanc
 
 /// Has these members for a base policy and the space given with `on<...>` (or void):
 /// - `execution_space`;
-/// - `Range`, the policy without its instance (tasks of many threads should not share the reference
-///   count of the user's instance), and `keep(base)`, which makes it;
+/// - `Range`, the policy without its instance, and `keep(base)`, which makes it;
 /// - `on(range, instance)`, which makes the policy again;
-/// - `index_count` and `index_type`: the number and type of the index arguments of a functor (after
-///   the work tag, if any).
+/// - `index_count` and `index_type` of the index arguments of a functor.
+///
+/// `Range` has no instance, as tasks of many threads should not share its reference count. The
+/// index arguments come after the work tag, if there is one.
 template <class Base, class Space>
 struct PolicyTraits;
 

@@ -133,7 +133,7 @@ struct LateOpsOf {
                                        label);
   }
   static constexpr LateOps ops{&bind, &run, is_foreign_v<RunsOn> || Plain::traits.launches_only,
-                               Body::stays_in_a_pass};
+                               Body::stays_in_an_iteration};
 };
 template <class Body, class Space, class RunsOn>
 constexpr LateOps const* late_ops() {

@@ -25,7 +25,7 @@ struct LateOps {
   bool launches_only;  ///< about `run`, as in TaskOps
   /// All that is bound is the same in each replay of a recorded iteration of a model. If not, it
   /// must be bound each time.
-  bool stays_in_a_pass = true;
+  bool stays_in_an_iteration = true;
 };
 
 /// Takes the place of a graph, and keeps the tasks that are to be submitted there.

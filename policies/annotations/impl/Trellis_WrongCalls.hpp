@@ -222,7 +222,7 @@ template <class Base, class... Annotations, class Body>
   requires Impl::has_range_v<Base>
 void fork_join(Label, ResourcePolicy<Base, Annotations...> const&, Body const&) {
   static_assert(Impl::never<Base>,
-                "Trellis: a fork_join has no range: fork_join(\"label\", ResourcePolicy(graph, "
+                "Trellis: a fork-join has no range: fork_join(\"label\", ResourcePolicy(graph, "
                 "read(x), ...), body)");
 }
 template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>

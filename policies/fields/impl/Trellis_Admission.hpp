@@ -22,23 +22,23 @@ namespace trellis::Impl {
 /// as it suffices.
 ///
 /// WHY NO TASK WAITS FOR EVER. In a model's order its tasks can run one by one within the limit
-/// (otherwise the model is refused), and passes follow each other in that order. Let u be the first
-/// task that waits at a gate. All tasks of the model before u hold what they need. Each of these
-/// depends only on tasks submitted earlier. If such a task belongs to the model, it is through its
-/// gate. If it is another task of the graph, it waits at no gate of this model, and again depends
-/// only on earlier tasks. So all of them end, and none of them waits for a gate. When they have
-/// ended, exactly that memory is live which is live before u when tasks run one by one, and then u
-/// fits. (Only tasks of another model wait for a gate of that model. It opens when tasks of that
-/// model end that were submitted before the gated task. So each task waits only for tasks that were
-/// submitted earlier, and there is no cycle.) A task that fails or is cancelled goes the same way:
-/// it passes its gate, does not run, and releases.
+/// (otherwise the model is refused), and iterations follow each other in that order. Let u be the
+/// first task that waits at a gate. All tasks of the model before u hold what they need. Each of
+/// these depends only on tasks submitted earlier. If such a task belongs to the model, it is
+/// through its gate. If it is another task of the graph, it waits at no gate of this model, and
+/// again depends only on earlier tasks. So all of them end, and none of them waits for a gate. When
+/// they have ended, exactly that memory is live which is live before u when tasks run one by one,
+/// and then u fits. Only tasks of another model wait for a gate of that model. It opens when tasks
+/// of that model end that were submitted before the gated task. So each task waits only for tasks
+/// that were submitted earlier, and there is no cycle. A task that fails or is cancelled goes the
+/// same way: it passes its gate, does not run, and releases.
 ///
 /// WHY NO TASK OVERTAKES. A later task v that would fit while u waits must wait, too. The field
 /// that v makes stays until its last reader w is over, and w comes after u. If w needs memory
-/// itself, it waits behind u, and u waits for the bytes of v. (With a limit of 3: u needs 3, v and
-/// w need 1 each, and 2 are in use when v comes.) To exclude this, one would have to know all tasks
-/// between u and w. Only a task that needs no memory may pass: it holds nothing that another task
-/// could wait for.
+/// itself, it waits behind u, and u waits for the bytes of v. An example has a limit of 3: u needs
+/// 3, v and w need 1 each, and 2 are in use when v comes. To exclude this, one would have to know
+/// all tasks between u and w. Only a task that needs no memory may pass: it holds nothing that
+/// another task could wait for.
 class Admission {
  public:
   class Gate {
@@ -66,8 +66,9 @@ class Admission {
   /// Called if the submission of the gate's task has failed.
   void abandon(Gate& gate);
   void release(std::size_t place, std::size_t bytes);
-  /// Reserves memory between passes, which must be available at once. Returns false when passes
-  /// under way hold the rest, or when a task waits, as it might then never get what was promised.
+  /// Reserves memory between iterations, which must be available at once. Returns false when
+  /// iterations under way hold the rest, or when a task waits, as it might then never get what was
+  /// promised.
   [[nodiscard]] bool keep(std::size_t place, std::size_t bytes);
   /// Returns the most that was reserved at one time.
   [[nodiscard]] std::size_t most_reserved() const;

@@ -28,9 +28,10 @@ struct PlacementValue {
   friend auto operator<=>(PlacementValue const&, PlacementValue const&) = default;
 };
 
-/// Returns the value of a pass with these places. Its steps run as a list schedule in virtual time,
-/// the step with the longest path after it first (see `simulate`). The host runs as many tasks at a
-/// time as it has lanes, a device one. Each device has one copy at a time in each direction.
+/// Returns the value of an iteration with these places. Its steps run as a list schedule in virtual
+/// time, the step with the longest path after it first (see `simulate`). The host runs as many
+/// tasks at a time as it has lanes, a device one. Each device has one copy at a time in each
+/// direction.
 [[nodiscard]] PlacementValue value_of(PlacementGraph const& graph, std::span<int const> places,
                                       PlacementCosts const& costs);
 

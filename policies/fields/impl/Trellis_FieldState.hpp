@@ -54,7 +54,7 @@ class ReservedRange {
   std::size_t m_bytes = 0;
 };
 
-/// Memory that a field has between passes. It goes back to its pool when it is no longer used.
+/// Memory that a field has between iterations. It goes back to its pool when it is no longer used.
 class KeptBlock {
  public:
   /// `place` is one of the model's places; `over` is called at the end.
@@ -111,12 +111,12 @@ struct TwoSides {
 /// The data that a model has of a field. Handles and tasks share it.
 ///
 /// A field that tasks need at several places has a copy at each of them but one. The copy is a
-/// `FieldState` of its own, which the field owns. For passes, predictions and limits a copy is like
-/// a transient field that one task computes: the task that copies. So it exists from that task to
-/// the end of its last reader, in the memory and in the order of its own pass. Later passes, and
-/// tasks that write the field between passes, cannot find it.
+/// `FieldState` of its own, which the field owns. For iterations, predictions and limits a copy is
+/// like a transient field that one task computes: the task that copies. So it exists from that task
+/// to the end of its last reader, in the memory and in the order of its own iteration. Later
+/// iterations, and tasks that write the field between iterations, cannot find it.
 ///
-/// The address of its areas is that of the memory that it has between passes, else one of a
+/// The address of its areas is that of the memory that it has between iterations, else one of a
 /// reserved range. So a task that uses the memory of a persistent field by a View, and one that
 /// names the field, touch the same bytes. The address changes only with the memory itself. Tasks
 /// before the change use other memory than tasks after it, and this field does not order them.
@@ -130,8 +130,8 @@ struct FieldState {
   FieldStorage storage = FieldStorage::transient;
   bool is_locked = false;
   bool is_required = false;
-  /// Its target in the model: where it has memory between passes, or is computed. For an external
-  /// field it is known from the beginning.
+  /// Its target in the model: where it has memory between iterations, or is computed. For an
+  /// external field it is known from the beginning.
   std::size_t place = 0;
   void* external = nullptr;
   std::shared_ptr<void const> held;  ///< the View that owns the memory
@@ -141,7 +141,7 @@ struct FieldState {
   std::vector<std::shared_ptr<FieldState>> copies;  ///< by place; null: it has had no copy there
   std::shared_ptr<TwoSides const> sides;            ///< of an external field; null: one side
 
-  /// True if it has memory between passes.
+  /// True if it has memory between iterations.
   [[nodiscard]] bool keeps_values() const {
     return storage != FieldStorage::transient || is_locked || is_required;
   }
@@ -153,7 +153,7 @@ struct FieldState {
     std::lock_guard const lock(m_mutex);
     m_kept.swap(block);
   }
-  /// Returns its memory between passes; null if it has none.
+  /// Returns its memory between iterations; null if it has none.
   [[nodiscard]] void* memory() const {
     if (external != nullptr) return external;
     KeptPtr const block = kept();

@@ -8,7 +8,8 @@
 #include <span>
 #include <vector>
 
-/// This header places the fields of a pass in one piece of memory, if their places do not change.
+/// This header places the fields of an iteration in one piece of memory, if their places do not
+/// change.
 namespace trellis::Impl {
 
 /// Gives each piece of a MemoryGraph its bytes in the memory of its place.

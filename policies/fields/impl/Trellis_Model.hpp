@@ -58,19 +58,20 @@ struct FieldGraphOptions {
 /// The memory that a model needs at one of its targets, in bytes.
 struct FieldMemory {
   std::size_t external = 0;    ///< bound memory, which is the program's
-  std::size_t persistent = 0;  ///< between passes, without bound memory, with that of plans
-  std::size_t transient = 0;   ///< the sum of all fields that exist only during a pass
-  /// The memory, including persistent memory, if a pass is recorded in a plan now. The number is
-  /// exact, whatever the schedule. Fields that exist only during a pass share memory as far as the
-  /// model's order allows; with several workers they share less, so that tasks can overlap.
+  std::size_t persistent = 0;  ///< between iterations, without bound memory, with that of plans
+  std::size_t transient = 0;   ///< the sum of all fields that exist only during an iteration
+  /// The memory, including persistent memory, if an iteration is recorded in a plan now. The number
+  /// is exact, whatever the schedule. Fields that exist only during an iteration share memory as
+  /// far as the model's order allows; with several workers they share less, so that tasks can
+  /// overlap.
   std::size_t frozen = 0;
   std::size_t least_frozen = 0;  ///< `frozen` under the least limit that is not refused
   std::vector<std::size_t> peaks;
 
-  /// Returns the most that a pass has at one time, including persistent memory. Its tasks start in
-  /// the model's order, each as soon as all but `workers - 1` of those before it are over. The
-  /// number is exact for one worker, and an upper bound for more; `workers` may be up to 64. Other
-  /// schedules may need more, up to all transient fields, unless a memory limit holds.
+  /// Returns the most that an iteration has at one time, including persistent memory. Its tasks
+  /// start in the model's order, each as soon as all but `workers - 1` of those before it are over.
+  /// The number is exact for one worker, and an upper bound for more; `workers` may be up to 64.
+  /// Other schedules may need more, up to all transient fields, unless a memory limit holds.
   [[nodiscard]] std::size_t peak(int workers = 1) const;
 };
 
@@ -121,8 +122,8 @@ struct ModelForm {
   std::vector<std::size_t> places;  ///< targets of the model where it may run
 };
 
-/// A task that was submitted to the model. Each pass submits a task that runs the body of one of
-/// its forms.
+/// A task that was submitted to the model. Each iteration submits a task that runs the body of one
+/// of its forms.
 struct ModelTask {
   using Kind = PlacedStep::Kind;
   /// Takes the properties from one form, as all forms have the same.
@@ -147,22 +148,22 @@ struct ModelTask {
   std::vector<std::size_t> after;        ///< numbers of tasks of the model
   std::vector<TaskHandle> after_others;  ///< tasks of the graph
 
-  // The place where it runs from the next pass on.
+  // The place where it runs from the next iteration on.
   std::size_t place = 0;  ///< index among the model's targets
   std::size_t form_number = 0;
-  // These are for the submission of a pass.
+  // These are for the submission of an iteration.
   std::vector<AccessRequest> requests;
   ResourceInfo run_info;  ///< description of Model::run_area
 };
 
-/// The data of a field, or of a copy of one, that a pass needs.
+/// The data of a field, or of a copy of one, that an iteration needs.
 struct ModelSlot {
   std::shared_ptr<FieldState> field;
   std::size_t place = 0;
   int users = 0;  ///< tasks that touch it
 };
 
-/// The data of a task that a pass needs.
+/// The data of a task that an iteration needs.
 struct ModelStep {
   struct Use {
     std::size_t slot;
@@ -180,13 +181,13 @@ struct ModelStep {
   std::vector<TagPtr> tags;
 };
 
-/// The result of an analysis. It does not change, as passes in flight share it.
+/// The result of an analysis. It does not change, as iterations in flight share it.
 struct ModelSchedule {
   std::vector<ModelSlot> slots;
   std::vector<ModelStep> steps;  ///< in order
   MemoryGraph memory;
   std::vector<int> memory_order;
-  /// A field with two sides, and its flags before a pass and after its submission.
+  /// A field with two sides, and its flags before an iteration and after its submission.
   struct Sides {
     std::shared_ptr<FieldState> field;
     TwoSides::Valid before, after;
@@ -195,10 +196,10 @@ struct ModelSchedule {
   bool has_after = false;  ///< some step names others
 };
 
-struct FrozenPass;
-struct Pass;
+struct FrozenIteration;
+struct ModelIteration;
 
-/// The state of a FieldGraph, which its passes share.
+/// The state of a FieldGraph, which its iterations share.
 class Model : public std::enable_shared_from_this<Model> {
  public:
   Model(TaskGraph& graph, FieldGraphOptions options);
@@ -248,7 +249,7 @@ class Model : public std::enable_shared_from_this<Model> {
   /// Returns the device whose clock the host uses; null for the host's own.
   [[nodiscard]] DeviceAdapter const* clock() const;
   [[nodiscard]] DeviceOrigins& origins() { return m_origins; }
-  /// Returns the policy that wants times of the pass that is being submitted; or null.
+  /// Returns the policy that wants times of the iteration that is being submitted; or null.
   [[nodiscard]] std::shared_ptr<PlacementPolicy> measures() const {
     return m_has_choice && m_options.placement->wants_times() ? m_options.placement : nullptr;
   }
@@ -267,7 +268,7 @@ class Model : public std::enable_shared_from_this<Model> {
   void check_may_be_bound(FieldState const& field, std::source_location const& at) const;
 
   // These are defined in Trellis_ModelAnalysis.cpp.
-  void analyse(bool is_pass);
+  void analyse(bool is_iteration);
   void check_shapes() const;
   void find_edges();
   void find_orders();
@@ -279,17 +280,17 @@ class Model : public std::enable_shared_from_this<Model> {
   void check_made(FieldState const& field, FieldBox const& box, std::string const& who) const;
   void choose_order(ModelSchedule& schedule, PlacedSteps const& placed,
                     std::vector<int> const& places, std::vector<ModelStep> const& steps) const;
-  /// True if it has memory between passes.
+  /// True if it has memory between iterations.
   [[nodiscard]] bool is_kept(FieldState const& field) const;
   void check_limit() const;
   [[nodiscard]] std::size_t persistent_bytes(std::size_t place) const;
 
   // These are defined in Trellis_ModelPlacement.cpp.
-  void place_tasks(bool is_pass);
+  void place_tasks(bool is_iteration);
   void find_units();
   void make_placement_graph();
   void set_targets(PlacementGraph& graph) const;
-  /// Updates what may differ from pass to pass.
+  /// Updates what may differ from iteration to iteration.
   void renew_placement_graph();
   [[nodiscard]] std::size_t home_of(FieldState const& field) const;
   void make_schedule();
@@ -302,7 +303,7 @@ class Model : public std::enable_shared_from_this<Model> {
                                                          std::shared_ptr<FieldState> const& from,
                                                          std::shared_ptr<FieldState> const& to);
 
-  // These are defined in Trellis_ModelPass.cpp.
+  // These are defined in Trellis_ModelIteration.cpp.
   void keep_memory();
   void keep(FieldState& field);
   [[nodiscard]] KeptPtr take_kept(std::size_t place, std::size_t bytes, std::string const& label,
@@ -312,19 +313,19 @@ class Model : public std::enable_shared_from_this<Model> {
   void set_properties(TaskSpec& spec, ModelStep const& step) const;
   void make_requests();
   TaskHandle submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
-                         std::shared_ptr<Pass> const& pass);
+                         std::shared_ptr<ModelIteration> const& iteration);
   /// Submits the task of a step. `so_far` has the tasks of the steps before it, if some steps name
   /// others.
-  TaskHandle submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass,
+  TaskHandle submit_step(ModelStep const& step, std::shared_ptr<ModelIteration> const& iteration,
                          std::vector<TaskHandle> const& so_far);
   void plan_steps(ModelSchedule& schedule);
   void tell_planner();
 
-  // These are defined in Trellis_FrozenPass.cpp.
+  // These are defined in Trellis_FrozenIteration.cpp.
   void submit_frozen();
   TaskHandle submit_frozen_step(ModelStep const& step,
-                                std::shared_ptr<FrozenPass const> const& pass, bool is_first,
-                                std::vector<TaskHandle> const& so_far);
+                                std::shared_ptr<FrozenIteration const> const& iteration,
+                                bool is_first, std::vector<TaskHandle> const& so_far);
   [[nodiscard]] std::size_t frozen_window() const;
   [[nodiscard]] MemoryLayout frozen_layout(std::size_t window) const;
   void check_frozen_limit(MemoryLayout const& layout) const;
@@ -342,7 +343,7 @@ class Model : public std::enable_shared_from_this<Model> {
   DeviceOrigins m_origins;
   /// While tasks are measured, an element stands for each target, and the last one for all links.
   std::vector<char> const m_alone;
-  std::vector<std::weak_ptr<FrozenPass const>> m_frozen;  ///< passes in plans
+  std::vector<std::weak_ptr<FrozenIteration const>> m_frozen;  ///< iterations in plans
   bool m_has_new_bindings = false;        ///< fields have been bound anew and are not checked yet
   std::optional<std::size_t> m_replaces;  ///< the number of the task that the next one replaces
   struct Follower {
@@ -364,11 +365,11 @@ class Model : public std::enable_shared_from_this<Model> {
   std::vector<std::shared_ptr<FieldState>> m_placed_fields;
   std::map<FieldState const*, int> m_placed_numbers;  ///< numbers of the fields
   bool m_has_choice = false;                          ///< some task may run at several places
-  std::vector<TransferProbe> m_probes;                ///< probes of the next pass
+  std::vector<TransferProbe> m_probes;                ///< probes of the next iteration
   std::shared_ptr<ModelSchedule const> m_schedule;
 
-  /// The data about passes that the graph's scheduling policy has, or will have before the next
-  /// pass.
+  /// The data about iterations that the graph's scheduling policy has, or will have before the next
+  /// iteration.
   struct Planned {
     std::uint64_t number = 0;
     std::vector<std::pair<std::string, int>> tasks;  ///< labels and priorities
@@ -379,27 +380,27 @@ class Model : public std::enable_shared_from_this<Model> {
   Planned m_planned;
 };
 
-/// The state of one field during one pass.
-struct PassField {
+/// The state of one field during one iteration.
+struct IterationField {
   std::atomic<int> users{0};          ///< tasks that touch it and are not over
   std::atomic<int> holders{0};        ///< tasks that the block must stay for, see IterationBody
-  PoolBlock* block = nullptr;         ///< guarded by Pass::lock until the last holder
+  PoolBlock* block = nullptr;         ///< guarded by ModelIteration::lock until the last holder
   std::vector<PoolBlock::Use> waits;  ///< uses by earlier owners on a device; guarded like `block`
   KeptPtr kept;
-  /// The memory that a bound field had when the pass was submitted, and its View.
+  /// The memory that a bound field had when the iteration was submitted, and its View.
   void* external = nullptr;
   std::shared_ptr<void const> held;
   bool is_reserved = false;
   TaskHandle gate;  ///< gate for its memory; names no task if there was room
 };
 
-/// One pass of a model, which its tasks share.
-struct Pass {
-  explicit Pass(std::shared_ptr<Model> of);
+/// One iteration of a model, which its tasks share.
+struct ModelIteration {
+  explicit ModelIteration(std::shared_ptr<Model> of);
   std::shared_ptr<Model> const model;
   std::shared_ptr<ModelSchedule const> const schedule;
   std::shared_ptr<PlacementPolicy> const measures;  ///< policy that wants times; or null
-  std::vector<PassField> fields;                    ///< by slot
+  std::vector<IterationField> fields;               ///< by slot
   std::mutex lock;
 };
 

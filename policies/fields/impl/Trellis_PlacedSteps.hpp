@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-/// This header finds the steps of a pass whose tasks are at given places. A model makes its passes
-/// from them, and the choice of places compares them.
+/// This header finds the steps of an iteration whose tasks are at given places. A model makes its
+/// iterations from them, and the choice of places compares them.
 namespace trellis::Impl {
 
 /// A field, or a copy of it, at one target; or the memory of a probe.
@@ -18,7 +18,7 @@ struct PlacedSlot {
   int field;  ///< -1: memory of a probe
   int place;
   std::size_t bytes;
-  bool is_kept;  ///< it has memory between passes
+  bool is_kept;  ///< it has memory between iterations
 };
 
 struct PlacedStep {
@@ -37,16 +37,16 @@ struct PlacedStep {
   std::vector<Use> uses;    ///< each slot once; for a copy the source comes first
 };
 
-/// The steps of a pass. Each field is computed at one place, or exists there before the pass. From
-/// there it is copied once to each place that needs it: where tasks read it, and where it has its
-/// memory between passes.
+/// The steps of an iteration. Each field is computed at one place, or exists there before the
+/// iteration. From there it is copied once to each place that needs it: where tasks read it, and
+/// where it has its memory between iterations.
 struct PlacedSteps {
   std::vector<PlacedSlot> slots;
   /// The steps of tasks come first, with the tasks' own positions.
   std::vector<PlacedStep> steps;
   struct Field {
     int base = -1;  ///< the target that has the field itself, not a copy
-    // For a field with a second home: the sides that are up to date after the pass.
+    // For a field with a second home: the sides that are up to date after the iteration.
     bool is_valid_at_home = false;
     bool is_valid_at_second = false;
   };

@@ -10,8 +10,8 @@
 
 namespace trellis::Impl {
 
-/// Measures how long one task of a pass ran. A host task is timed by the host's clock, which is
-/// that of the model's devices if these have their own. A device task is timed by events on its
+/// Measures how long one task of an iteration ran. A host task is timed by the host's clock, which
+/// is that of the model's devices if these have their own. A device task is timed by events on its
 /// stream before and after its launches.
 ///
 /// An idle stream passes the first event before the kernel has been launched, so the launch would
@@ -46,8 +46,8 @@ class StepTime {
     }
     m_is_known = true;
   }
-  /// Reports to the pass's policy, when the task is over.
-  void tell(Pass const& pass, ModelStep const& step) noexcept;
+  /// Reports to the iteration's policy, when the task is over.
+  void tell(ModelIteration const& iteration, ModelStep const& step) noexcept;
 
  private:
   [[nodiscard]] std::int64_t now() const;

@@ -16,10 +16,11 @@ namespace trellis::Impl {
 
 namespace {
 
-/// A pass with given places: its steps, where each of them runs, and its time there.
-class PlacedPass {
+/// An iteration with given places: its steps, where each of them runs, and its time there.
+class PlacedIteration {
  public:
-  PlacedPass(PlacementGraph const& graph, std::span<int const> places, PlacementCosts const& costs)
+  PlacedIteration(PlacementGraph const& graph, std::span<int const> places,
+                  PlacementCosts const& costs)
       : m_graph(graph), m_placed(place_steps(graph, places)) {
     for (PlacedStep const& step : m_placed.steps) {
       bool const is_task = step.kind == PlacedStep::Kind::task;
@@ -168,12 +169,12 @@ class Choosing {
   /// whether the places fit comes last.
   bool consider() {
     std::vector<int> const places = choose_targets(m_graph, m_types, m_balance);
-    PlacedPass const pass(m_graph, places, m_costs);
-    if (pass.is_stuck()) return false;
-    PlacementValue value{pass.bound(), pass.work()};
+    PlacedIteration const iteration(m_graph, places, m_costs);
+    if (iteration.is_stuck()) return false;
+    PlacementValue value{iteration.bound(), iteration.work()};
     if (m_best.has_value() && value >= m_best->value) return false;
     ++m_looks;
-    value.makespan = pass.makespan();
+    value.makespan = iteration.makespan();
     if (m_best.has_value() && value >= m_best->value) return false;
     if (missing_bytes(m_graph, places) != 0) return false;
     m_best = Found{value, m_types, places};
@@ -260,8 +261,8 @@ class Choosing {
 
 PlacementValue value_of(PlacementGraph const& graph, std::span<int const> places,
                         PlacementCosts const& costs) {
-  PlacedPass const pass(graph, places, costs);
-  return {pass.makespan(), pass.work()};
+  PlacedIteration const iteration(graph, places, costs);
+  return {iteration.makespan(), iteration.work()};
 }
 
 std::vector<int> choose_places(PlacementGraph const& graph, PlacementCosts const& costs,

@@ -98,7 +98,7 @@ void* FieldBinding::memory_of(FieldState const& field) {
   throw Error(Error::Kind::bad_access,
               "Trellis: the field " + field.text() + " (" + field.name.place() +
                   ") has no memory in this task: only the tasks of its model have it during a "
-                  "pass, unless it is locked, required or persistent");
+                  "iteration, unless it is locked, required or persistent");
 }
 
 }  // namespace trellis::Impl

@@ -145,8 +145,8 @@ std::string place_text(std::source_location const& at) {
 }
 }  // namespace
 
-/// Binding a field anew changes only the field's memory in a pass, unless the memory is at another
-/// place. So the program may do it before each pass.
+/// Binding a field anew changes only the field's memory in an iteration, unless the memory is at
+/// another place. So the program may do it before each iteration.
 void Model::bind(std::shared_ptr<FieldState> const& field, void* memory,
                  std::shared_ptr<void const> held, std::string held_label, FieldTarget const& where,
                  std::source_location const& at) {
@@ -184,7 +184,7 @@ void Model::check_memory(FieldState const& field, void* memory,
 }
 
 /// While several fields are bound anew, one after the other, two may have the same memory, but not
-/// in a pass.
+/// in an iteration.
 void Model::check_bindings() {
   if (!m_has_new_bindings) return;
   std::vector<FieldState const*> bound;
@@ -205,7 +205,7 @@ void Model::check_bindings() {
   m_has_new_bindings = false;
 }
 
-/// The functor of a task that names a View has captured it, or gets it in each pass.
+/// The functor of a task that names a View has captured it, or gets it in each iteration.
 void Model::check_may_be_bound(FieldState const& field, std::source_location const& at) const {
   for (auto const& task : m_tasks)
     for (auto const& form : task->forms)
@@ -301,7 +301,7 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
   if (has_result)
     refuse("gets the " + text +
            ", which has a result for a Future: there would be one for each "
-           "pass; let it write a field");
+           "iteration; let it write a field");
   std::vector<std::size_t> after;
   std::vector<TaskHandle> after_others;
   for (TaskHandle const& before : spec.after) {
@@ -341,7 +341,7 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
     bool const stands_for_nothing =
         request.ops != nullptr &&
         (request.ops->describe == &describe_token || request.ops->describe == &describe_box);
-    bool const has_array = late != nullptr && !late->stays_in_a_pass;
+    bool const has_array = late != nullptr && !late->stays_in_an_iteration;
     std::string const name = '"' + access.info.label + '"';
     if (access.field == nullptr) {
       bool const is_free = access.state != nullptr || access.mode == Mode::read ||
@@ -467,11 +467,12 @@ void Model::lock(FieldState& field, bool is_locked) {
 
 void require_kept(FieldState const& field) {
   if (field.memory() == nullptr)
-    throw Error(Error::Kind::bad_access,
-                "Trellis: a task that belongs to no model names the field " + field.text() + " (" +
-                    field.name.place() +
-                    "), which has no memory between passes: lock it, or make it persistent, and "
-                    "submit a pass before");
+    throw Error(
+        Error::Kind::bad_access,
+        "Trellis: a task that belongs to no model names the field " + field.text() + " (" +
+            field.name.place() +
+            "), which has no memory between iterations: lock it, or make it persistent, and "
+            "submit an iteration before");
 }
 
 std::int64_t FieldCount::resolve() const {

@@ -30,8 +30,8 @@ FieldBox box_of(ModelAccess const& access) {
 
 }  // namespace
 
-void Model::analyse(bool is_pass) {
-  if (is_pass) check_bindings();
+void Model::analyse(bool is_iteration) {
+  if (is_iteration) check_bindings();
   if (!m_is_analysed) {
     m_is_placed = false;
     for (auto const& task : m_tasks)
@@ -48,7 +48,7 @@ void Model::analyse(bool is_pass) {
     make_placement_graph();
     m_is_analysed = true;
   }
-  place_tasks(is_pass);
+  place_tasks(is_iteration);
   if (m_is_placed) return;
   make_schedule();
   m_is_placed = true;
@@ -224,7 +224,7 @@ void Model::prune() {
   }
 }
 
-/// True if the tasks of a pass compute all of it.
+/// True if the tasks of an iteration compute all of it.
 bool Model::is_covered(FieldState const& field) const {
   std::size_t missing = volume(field.shape.whole(), field.shape.rank);
   for (auto const& task : m_tasks)
@@ -235,8 +235,8 @@ bool Model::is_covered(FieldState const& field) const {
   return missing == 0;
 }
 
-/// Checks that the tasks of a pass compute a box of a field without memory between passes. (Tasks
-/// that compute parts of a field do not overlap.)
+/// Checks that the tasks of an iteration compute a box of a field without memory between
+/// iterations. (Tasks that compute parts of a field do not overlap.)
 void Model::check_made(FieldState const& field, FieldBox const& box, std::string const& who) const {
   if (field.storage != FieldStorage::transient) return;
   std::size_t missing = volume(box, field.shape.rank);
@@ -328,7 +328,7 @@ void Model::check_limit() const {
     used += field.shape.bytes;
   };
   for (auto const& [name, field] : m_fields)
-    if (is_kept(*field)) add(*field, field->place, " between passes");
+    if (is_kept(*field)) add(*field, field->place, " between iterations");
   std::vector<int> left;
   for (ModelSlot const& slot : m_schedule->slots) left.push_back(slot.users);
   for (ModelStep const& step : m_schedule->steps) {

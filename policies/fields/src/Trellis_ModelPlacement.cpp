@@ -74,8 +74,8 @@ void Model::find_units() {
     m_units[task] = root_of(m_units, static_cast<int>(task));
 }
 
-/// Returns where the field has memory between passes. A field that is computed at only one place is
-/// there; otherwise it is on the host, where the program reads it.
+/// Returns where the field has memory between iterations. A field that is computed at only one
+/// place is there; otherwise it is on the host, where the program reads it.
 std::size_t Model::home_of(FieldState const& field) const {
   if (!field.keeps_values()) return nowhere;
   if (field.external != nullptr) return field.place;
@@ -202,10 +202,10 @@ void Model::renew_placement_graph() {
   m_is_placed = false;
 }
 
-/// Places the tasks. `is_pass`: the places are for a pass that is being submitted.
-void Model::place_tasks(bool is_pass) {
+/// Places the tasks. `is_iteration`: the places are for an iteration that is being submitted.
+void Model::place_tasks(bool is_iteration) {
   renew_placement_graph();
-  if (m_is_placed && !(is_pass && m_has_choice)) return;
+  if (m_is_placed && !(is_iteration && m_has_choice)) return;
   PlacementGraph const& graph = m_placement;
   std::vector<int> places;
   for (std::size_t k = 0; k < m_placed_tasks.size(); ++k) {
@@ -335,7 +335,7 @@ std::shared_ptr<FieldState> Model::state_of(PlacedSteps const& placed, int slot)
   return of.place == placed.fields[number].base ? field : copy_at(field, place);
 }
 
-/// Makes the schedule of a pass from its steps.
+/// Makes the schedule of an iteration from its steps.
 void Model::make_schedule() {
   auto schedule = std::make_shared<ModelSchedule>();
   std::vector<int> places;

@@ -19,7 +19,7 @@ std::size_t ordinal(T number) {
   return static_cast<std::size_t>(number);
 }
 
-/// Makes the steps of a pass.
+/// Makes the steps of an iteration.
 class Placing {
  public:
   Placing(PlacementGraph const& graph, std::span<int const> places)
@@ -64,7 +64,7 @@ class Placing {
   struct Held {
     int field;
     int home;
-    int source = absent;  ///< where it is computed, or exists before the pass
+    int source = absent;  ///< where it is computed, or exists before the iteration
     std::vector<int> makers;
     std::vector<int> filled;  ///< by place: the step that copies it, or `absent`
   };

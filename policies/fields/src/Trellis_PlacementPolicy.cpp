@@ -48,7 +48,7 @@ class OrderPlacement final : public PlacementPolicy {
 
 /// Measures links by copies of two sizes, each at least twice, of which the shortest counts. A copy
 /// that has found new memory may have been the first to touch it. Its time counts only if no better
-/// one comes in a few passes.
+/// one comes in a few iterations.
 class LinkProbes {
  public:
   void clear() {
@@ -170,9 +170,9 @@ class LinkProbes {
 };
 
 /// It has three states. First, some task has not run often enough on all types, or some link has
-/// not been measured, and the next pass does that. Then all runs have been submitted, and it waits
-/// for times, with the places of the last pass. At last all times are known, and the places are
-/// fixed.
+/// not been measured, and the next iteration does that. Then all runs have been submitted, and it
+/// waits for times, with the places of the last iteration. At last all times are known, and the
+/// places are fixed.
 ///
 /// One lock guards everything. Iterations report on the threads that end their tasks, at most once
 /// for each measured task and copy.
@@ -229,7 +229,7 @@ class HybridPlacement final : public PlacementPolicy {
       --profile.sent;
       return;
     }
-    // The first run warms up. Memory may be new again if passes overlap, but not for ever.
+    // The first run warms up. Memory may be new again if iterations overlap, but not for ever.
     constexpr int enough = 8;
     bool const is_first = profile.seen++ == 0;
     if (is_first) return;
@@ -255,7 +255,7 @@ class HybridPlacement final : public PlacementPolicy {
 
  private:
   struct Profile {
-    int sent = 0;     ///< runs, in passes that have been submitted
+    int sent = 0;     ///< runs, in iterations that have been submitted
     int seen = 0;     ///< runs whose times have come
     int counted = 0;  ///< runs in `sum`
     double sum = 0;   ///< nanoseconds
@@ -349,7 +349,7 @@ class HybridPlacement final : public PlacementPolicy {
                                std::vector<int> const& host_types, std::span<int> places) {
     std::vector<int> now =
         find_fitting(graph, choose_targets(graph, host_types, m_options.balance));
-    // If nothing fits, there is nothing to measure, and the pass is refused.
+    // If nothing fits, there is nothing to measure, and the iteration is refused.
     if (now.empty()) return true;
     std::set<int> sent;  // units placed on the type
     auto const is_to_be_sent = [&](PlacementGraph::Task const& task) {
@@ -418,7 +418,7 @@ class HybridPlacement final : public PlacementPolicy {
         }};
     std::vector<int> const chosen =
         choose_places(without_impossible(graph), costs, m_options.balance);
-    if (chosen.empty()) return;  // nothing fits, and the pass is refused
+    if (chosen.empty()) return;  // nothing fits, and the iteration is refused
     put(chosen, places);
     for (std::size_t task = 0; task < places.size(); ++task)
       m_fixed[graph.tasks[task].number] = places[task];
@@ -440,11 +440,11 @@ class HybridPlacement final : public PlacementPolicy {
   HybridOptions const m_options;
   mutable std::mutex m_mutex;
   std::vector<PlacementGraph::Target> m_targets;
-  std::optional<std::uint64_t> m_version;  ///< version of the graph of the last pass
+  std::optional<std::uint64_t> m_version;  ///< version of the graph of the last iteration
   std::map<Key, Profile> m_profiles;
   std::set<Key> m_impossible;          ///< tasks and types without room
-  std::vector<Key> m_sent;             ///< runs in the prepared pass
-  std::vector<TransferProbe> m_asked;  ///< probes of the prepared pass
+  std::vector<Key> m_sent;             ///< runs in the prepared iteration
+  std::vector<TransferProbe> m_asked;  ///< probes of the prepared iteration
   LinkProbes m_probes;
   std::map<std::size_t, int> m_fixed;  ///< the target of each task
   bool m_is_fixed = false;

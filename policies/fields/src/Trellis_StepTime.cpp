@@ -23,11 +23,11 @@ std::optional<std::int64_t> StepTime::nanoseconds(DeviceOrigins& origins) {
   return std::clamp<std::int64_t>(*end - m_end, 0, between);
 }
 
-void StepTime::tell(Pass const& pass, ModelStep const& step) noexcept {
-  if (pass.measures == nullptr) return;
+void StepTime::tell(ModelIteration const& iteration, ModelStep const& step) noexcept {
+  if (iteration.measures == nullptr) return;
   PlacementTime time{step.task->number, static_cast<int>(step.place), 0, found_new_memory, true};
   try {
-    if (auto const known = m_is_known ? nanoseconds(pass.model->origins()) : std::nullopt) {
+    if (auto const known = m_is_known ? nanoseconds(iteration.model->origins()) : std::nullopt) {
       time.nanoseconds = *known;
       time.is_lost = false;
     }
@@ -35,14 +35,14 @@ void StepTime::tell(Pass const& pass, ModelStep const& step) noexcept {
   }
   try {
     if (step.task->kind == PlacedStep::Kind::task) {
-      pass.measures->ran(time);
+      iteration.measures->ran(time);
     } else {
-      ModelSlot const& from = pass.schedule->slots[step.uses[0].slot];
-      ModelSlot const& to = pass.schedule->slots[step.uses[1].slot];
-      pass.measures->copied({static_cast<int>(from.place), static_cast<int>(to.place),
-                             step.uses[1].named->shape.bytes, time.nanoseconds,
-                             step.task->kind == PlacedStep::Kind::probe, found_new_memory,
-                             time.is_lost});
+      ModelSlot const& from = iteration.schedule->slots[step.uses[0].slot];
+      ModelSlot const& to = iteration.schedule->slots[step.uses[1].slot];
+      iteration.measures->copied({static_cast<int>(from.place), static_cast<int>(to.place),
+                                  step.uses[1].named->shape.bytes, time.nanoseconds,
+                                  step.task->kind == PlacedStep::Kind::probe, found_new_memory,
+                                  time.is_lost});
     }
   } catch (...) {  // without memory the policy measures nothing
   }

@@ -37,10 +37,10 @@ struct AgreedCount : ItemCount {
   [[nodiscard]] static std::tuple<> annotations() { return {}; }
 };
 
-/// An AgreedCount. `stays`: it is the same in each replay of a recorded pass of a model.
+/// An AgreedCount. `stays`: it is the same in each replay of a recorded iteration of a model.
 template <bool stays>
 struct AgreedCountThat : AgreedCount {
-  static constexpr bool stays_in_a_pass = stays;
+  static constexpr bool stays_in_an_iteration = stays;
 };
 
 }  // namespace trellis::worklets::Impl

@@ -90,7 +90,7 @@ inline Label step_of(Label const& call, char const* step) {
 }
 
 /// Notes a resource that a call makes in the body of a task as local to that task, so that its
-/// parts may use it.
+/// children may use it.
 template <class R>
 void made_here(trellis::Impl::Target const& target, R const& resource) {
   if (TaskScope* const scope = target.scope()) {

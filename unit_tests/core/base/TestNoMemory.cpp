@@ -80,7 +80,7 @@ class NotTold {
 
 /// As `fork_join` does.
 template <class F>
-void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
+void fork_join(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
   auto call = [body] { Impl::GraphInternals::run_fork_join(self(), self(), 0, body); };
   using B = Body<decltype(call), void>;
   static constexpr Impl::TaskOps ops = [] {
@@ -90,7 +90,7 @@ void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
   }();
   std::vector<Impl::AccessRequest> const accesses = requests_of(touches);
   auto const construct = [&](void* storage) { ::new (storage) B{call, {}}; };
-  Impl::TaskSpec spec("section", ops, sizeof(B), alignof(B), construct);
+  Impl::TaskSpec spec("fork-join", ops, sizeof(B), alignof(B), construct);
   spec.accesses = accesses;
   Impl::GraphInternals::join_fork_join(Impl::GraphInternals::submit(graph, std::move(spec)));
 }
@@ -166,10 +166,10 @@ std::vector<Program> programs() {
   };
   all.push_back({"children", children});
   all.push_back({"serial children", children, false, [](TaskGraphOptions& o) { o.serial = true; }});
-  all.push_back({"sections", [](Scene& s) {
+  all.push_back({"fork-joins", [](Scene& s) {
                    for (int k = 0; k < 6; ++k)
                      s.attempt([&] {
-                       section(s.graph, {updates(s.x)}, [&s, held = Held()] {
+                       fork_join(s.graph, {updates(s.x)}, [&s, held = Held()] {
                          for (std::size_t n = 0; n < 4; ++n)
                            (void)child("forked", {updates(s.x(n, 1))}, s.counts(),
                                        {.fusable = n % 2 == 0});
@@ -236,7 +236,7 @@ std::vector<Program> programs() {
                                   [&s, held = Held()] { release(s.y); });
                      });
                  }});
-  all.push_back({"owners that shrink", [](Scene& s) {
+  all.push_back({"parents that shrink", [](Scene& s) {
                    for (int k = 0; k < 8; ++k)
                      s.attempt([&] {
                        (void)task(s.graph, "shrinks", {updates(s.x), excludes(s.y)}, [&s] {
@@ -253,10 +253,10 @@ std::vector<Program> programs() {
                      s.attempt([&] {
                        (void)s.plain({updates(s.x)});
                        auto const second = s.plain({updates(s.x)});
-                       (void)refine(second, [&](Impl::TaskHandle const& owner) {
+                       (void)refine(second, [&](Impl::TaskHandle const& parent) {
                          for (std::size_t n = 0; n < 3; ++n)
-                           (void)part_of(owner, "of a refinement", {updates(s.x(n, 1))},
-                                         s.counts());
+                           (void)child_of(parent, "of a refinement", {updates(s.x(n, 1))},
+                                          s.counts());
                        });
                      });
                  }});

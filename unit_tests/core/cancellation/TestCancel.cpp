@@ -154,7 +154,7 @@ TEST_F(Cancel, ItsChildrenStop) {
 }
 
 /// As when a child fails.
-TEST_F(Cancel, AChildThatIsCancelledCancelsTheWhole) {
+TEST_F(Cancel, AChildThatIsCancelledCancelsItsParent) {
   TaskGraph graph(cancel_workers(2));
   int ran = 0;
   std::string seen;
@@ -286,21 +286,21 @@ TEST_F(Cancel, ATaskOfAnIterationMayBeCancelled) {
   CancelCell const x("x");
   auto const before = closed(graph);
   host_task("hold", ResourcePolicy(graph, write(x), after(before)), [] {});
-  std::vector<Future<void>> passes;
+  std::vector<Future<void>> tasks;
   for (int k = 0; k < 2; ++k)
     graph.iterate("loop", 3, [&] {
-      passes.push_back(host_task("add", ResourcePolicy(graph, read_write(x)), [x] { ++x(); }));
+      tasks.push_back(host_task("add", ResourcePolicy(graph, read_write(x)), [x] { ++x(); }));
     });
-  graph.cancel(passes[4]);
+  graph.cancel(tasks[4]);
   gate.open();
-  for (int k = 0; k < 4; ++k) passes[static_cast<std::size_t>(k)].get();
-  cancelled(passes[4]);
-  cancelled(passes[5]);
+  for (int k = 0; k < 4; ++k) tasks[static_cast<std::size_t>(k)].get();
+  cancelled(tasks[4]);
+  cancelled(tasks[5]);
   graph.wait();
   EXPECT_EQ(x(), 4);
 }
 
-TEST_F(Cancel, OneThatWaitsForAnExclusiveAreaLetsOthersIteration) {
+TEST_F(Cancel, OneThatWaitsForAnExclusiveAreaLetsOthersPass) {
   TaskGraph graph(cancel_workers(3));
   CancelCell const x("x");
   Gate started, go;

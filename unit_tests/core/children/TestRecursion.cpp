@@ -29,11 +29,11 @@ long fibonacci(int n) {
 }
 
 /// As children, which are waited for together.
-long by_parts(int n) {
+long by_children(int n) {
   if (n < 2) return n;
   long left = 0, right = 0;
-  child("left", {}, [&, n] { left = by_parts(n - 1); });
-  child("right", {}, [&, n] { right = by_parts(n - 2); });
+  child("left", {}, [&, n] { left = by_children(n - 1); });
+  child("right", {}, [&, n] { right = by_children(n - 2); });
   wait_for_children();
   return left + right;
 }
@@ -75,7 +75,7 @@ void for_each_graph(std::function<void(TaskGraph&, int)> const& f) {
 
 TEST_F(Recursion, ByChildrenThatAreWaitedForTogether) {
   for_each_graph([](TaskGraph& graph, int n) {
-    EXPECT_EQ(task(graph, "whole", {}, [n] { return by_parts(n); }).get(), fibonacci(n));
+    EXPECT_EQ(task(graph, "whole", {}, [n] { return by_children(n); }).get(), fibonacci(n));
   });
 }
 
@@ -97,7 +97,7 @@ TEST_F(Recursion, OfManyTasks) {
   constexpr int large = sanitized ? 15 : 22;
   for (int const workers : {1, 2, 4}) {
     TaskGraph graph(with_workers(workers));
-    EXPECT_EQ(task(graph, "whole", {}, [] { return by_parts(large); }).get(), fibonacci(large));
+    EXPECT_EQ(task(graph, "whole", {}, [] { return by_children(large); }).get(), fibonacci(large));
     EXPECT_EQ(task(graph, "whole", {}, [] { return by_futures_of_children(large); }).get(),
               fibonacci(large));
     EXPECT_EQ(task(graph, "whole", {}, [&] { return by_tasks(graph, large - 2); }).get(),
@@ -129,7 +129,7 @@ TEST_F(Recursion, OfSeveralTreesAtOnce) {
   TaskGraph graph(with_workers(2));
   std::vector<Future<long>> trees;
   for (int k = 0; k < 10; ++k)
-    trees.push_back(task(graph, "whole", {}, [] { return by_parts(11); }));
+    trees.push_back(task(graph, "whole", {}, [] { return by_children(11); }));
   for (auto const& tree : trees) EXPECT_EQ(tree.get(), fibonacci(11));
 }
 
@@ -158,7 +158,7 @@ TEST_F(Recursion, GivesAFailureUpToTheFirstThatCatchesIt) {
   auto const whole = task(graph, "whole", {}, [&] { descend(20); });
   EXPECT_THAT(message_of([&] { whole.get(); }), HasSubstr("at the bottom"));
   EXPECT_THROW(graph.wait(), Error);
-  EXPECT_EQ(task(graph, "again", {}, [] { return by_parts(8); }).get(), fibonacci(8));
+  EXPECT_EQ(task(graph, "again", {}, [] { return by_children(8); }).get(), fibonacci(8));
 }
 
 TEST_F(Recursion, AtASmallCap) {
@@ -167,7 +167,7 @@ TEST_F(Recursion, AtASmallCap) {
     options.in_flight = cap;
     TaskGraph graph(options);
     for (int k = 0; k < 5; ++k) {
-      task(graph, "whole", {}, [] { EXPECT_EQ(by_parts(10), fibonacci(10)); });
+      task(graph, "whole", {}, [] { EXPECT_EQ(by_children(10), fibonacci(10)); });
       task(graph, "whole", {}, [&] { EXPECT_EQ(by_tasks(graph, 10), fibonacci(10)); });
     }
     graph.wait();
@@ -179,9 +179,9 @@ TEST_F(Recursion, InAPlan) {
   Block x("x");
   std::atomic<int> wrong{0};
   Plan const plan = graph.record([&] {
-    task(graph, "before", {updates(x)}, [&] { wrong += by_parts(8) != fibonacci(8); });
+    task(graph, "before", {updates(x)}, [&] { wrong += by_children(8) != fibonacci(8); });
     task(graph, "beside", {}, [&] { wrong += by_futures_of_children(8) != fibonacci(8); });
-    task(graph, "behind", {updates(x)}, [&] { x[0] += by_parts(8); });
+    task(graph, "behind", {updates(x)}, [&] { x[0] += by_children(8); });
   });
   graph.replay(plan, 20);
   task(graph, "waits for a replay", {}, [&] { graph.replay(plan, 5).wait(); });
@@ -194,7 +194,7 @@ TEST_F(Recursion, InIterationsOfALoop) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   graph.iterate("loop", 50, [&](std::uint64_t) {
-    task(graph, "step", {updates(x)}, [&] { x[0] += by_parts(6); });
+    task(graph, "step", {updates(x)}, [&] { x[0] += by_children(6); });
     task(graph, "look", {reads(x)}, [] { EXPECT_EQ(by_futures_of_children(5), fibonacci(5)); });
   });
   graph.wait();
@@ -208,7 +208,7 @@ TEST_F(Recursion, WhileTheGraphEndsAndOthersWait) {
     std::thread waits;
     {
       TaskGraph graph(with_workers(2));
-      whole = task(graph, "whole", {}, [] { return by_parts(9); });
+      whole = task(graph, "whole", {}, [] { return by_children(9); });
       waits = std::thread([whole] { EXPECT_EQ(whole.get(), fibonacci(9)); });
       task(graph, "another", {}, [] { return by_futures_of_children(9); });
     }

@@ -34,24 +34,24 @@ TEST_F(Refining, APendingTaskIsReplacedByItsChildren) {
   long seen = 0;
   task(graph, "after", {reads(x)}, [&] { seen = x[0] + x[1]; });
   std::atomic<int> children_ran{0};
-  EXPECT_TRUE(refine(pending, [&](auto const& owner) {
+  EXPECT_TRUE(refine(pending, [&](auto const& parent) {
     EXPECT_TRUE(body.expired()) << "the old body is gone, with what it captured";
-    Future<void> const left = part_of(owner, "left", {updates(x(0, 1))}, [&] {
+    Future<void> const left = child_of(parent, "left", {updates(x(0, 1))}, [&] {
       x[0] += 2;
       ++children_ran;
     });
-    part_of(owner, "right", {updates(x(1, 1))}, [&] {
+    child_of(parent, "right", {updates(x(1, 1))}, [&] {
       x[1] += 3;
       ++children_ran;
     });
-    part_of(owner, "both", {updates(x)}, [&] {
+    child_of(parent, "both", {updates(x)}, [&] {
       x[0] *= 10;
       ++children_ran;
       child("child of both", {updates(x(0, 1))}, [&] { x[0] += 5; });
     });
     // To any depth.
     EXPECT_TRUE(refine(left, [&](auto const& deeper) {
-      part_of(deeper, "deep", {updates(x(0, 1))}, [&] {
+      child_of(deeper, "deep", {updates(x(0, 1))}, [&] {
         x[0] += 4;
         ++children_ran;
       });
@@ -97,16 +97,16 @@ TEST_F(Refining, KeepsToTheAccessesOfTheTask) {
   Gate gate;
   task(graph, "before", {writes(x)}, [&] { gate.pass(); });
   Future<void> const pending = task(graph, "pending", {reads(x)}, [] {});
-  refine(pending, [&](auto const& owner) {
-    EXPECT_EQ(error_of([&] { part_of(owner, "bad", {writes(x)}, [] {}); }).kind(),
+  refine(pending, [&](auto const& parent) {
+    EXPECT_EQ(error_of([&] { child_of(parent, "bad", {writes(x)}, [] {}); }).kind(),
               Error::Kind::bad_access);
     EXPECT_EQ(
-        error_of([&] { Impl::GraphInternals::demote(owner, requests_of({writes(x)})); }).kind(),
+        error_of([&] { Impl::GraphInternals::demote(parent, requests_of({writes(x)})); }).kind(),
         Error::Kind::bad_access);
-    EXPECT_EQ(error_of([&] { Impl::GraphInternals::wait_for_children(owner); }).kind(),
+    EXPECT_EQ(error_of([&] { Impl::GraphInternals::wait_for_children(parent); }).kind(),
               Error::Kind::bad_input);
-    Impl::GraphInternals::release(owner, requests_of({nothing(x)}));
-    EXPECT_EQ(error_of([&] { part_of(owner, "late", {reads(x)}, [] {}); }).kind(),
+    Impl::GraphInternals::release(parent, requests_of({nothing(x)}));
+    EXPECT_EQ(error_of([&] { child_of(parent, "late", {reads(x)}, [] {}); }).kind(),
               Error::Kind::bad_access);
   });
   gate.open();
@@ -123,8 +123,8 @@ TEST_F(Refining, FailuresOfPredecessorsCancelTheChildren) {
   });
   Future<void> const pending = task(graph, "pending", {updates(x)}, [] {});
   Future<void> child;
-  refine(pending, [&](auto const& owner) {
-    child = part_of(owner, "child", {updates(x)}, [] { ADD_FAILURE() << "it ran"; });
+  refine(pending, [&](auto const& parent) {
+    child = child_of(parent, "child", {updates(x)}, [] { ADD_FAILURE() << "it ran"; });
   });
   gate.open();
   EXPECT_EQ(error_of([&] { child.get(); }).kind(), Error::Kind::cancelled);
@@ -140,8 +140,8 @@ TEST_F(Refining, AFailedChildFailsTheTask) {
   task(graph, "before", {writes(x)}, [&] { gate.pass(); });
   Future<void> const pending = task(graph, "pending", {updates(x)}, [] {});
   Future<void> const after = task(graph, "after", {reads(x)}, [] { ADD_FAILURE() << "it ran"; });
-  refine(pending, [&](auto const& owner) {
-    part_of(owner, "child", {updates(x)}, [] { throw std::runtime_error("no luck"); });
+  refine(pending, [&](auto const& parent) {
+    child_of(parent, "child", {updates(x)}, [] { throw std::runtime_error("no luck"); });
   });
   gate.open();
   EXPECT_EQ(error_of([&] { after.get(); }).kind(), Error::Kind::cancelled);
@@ -156,8 +156,8 @@ TEST_F(Refining, WhatTheRefinementThrowsIsTheFailureOfTheTask) {
   Gate gate;
   task(graph, "before", {writes(x)}, [&] { gate.pass(); });
   Future<void> const pending = task(graph, "pending", {updates(x)}, [] {});
-  EXPECT_TRUE(refine(pending, [&](auto const& owner) {
-    part_of(owner, "child", {updates(x)}, [] { ADD_FAILURE() << "it ran"; });
+  EXPECT_TRUE(refine(pending, [&](auto const& parent) {
+    child_of(parent, "child", {updates(x)}, [] { ADD_FAILURE() << "it ran"; });
     throw std::runtime_error("no luck");
   }));
   gate.open();
@@ -177,7 +177,8 @@ TEST_F(Refining, ACircleThroughAChildThatWaitsToStartIsTold) {
     child.wait();
   });
   Future<void> const pending = task(graph, "pending", {updates(x)}, [] {});
-  refine(pending, [&](auto const& owner) { child = part_of(owner, "child", {updates(x)}, [] {}); });
+  refine(pending,
+         [&](auto const& parent) { child = child_of(parent, "child", {updates(x)}, [] {}); });
   known.open();
   Error const error = error_of([&] { graph.wait(); });
   EXPECT_THAT(error.what(), AllOf(HasSubstr("\"before\""), HasSubstr("waits for task \"child\"")));
@@ -192,8 +193,8 @@ TEST_F(Refining, WhileTheTaskBecomesReady) {
     std::atomic<int> children{0};
     task(graph, "before", {writes(x)}, [] {});
     Future<void> const pending = task(graph, "pending", {updates(x)}, [&] { ++bodies; });
-    bool const refined = refine(pending, [&](auto const& owner) {
-      for (int k = 0; k < 3; ++k) part_of(owner, "child", {updates(x)}, [&] { ++children; });
+    bool const refined = refine(pending, [&](auto const& parent) {
+      for (int k = 0; k < 3; ++k) child_of(parent, "child", {updates(x)}, [&] { ++children; });
     });
     graph.wait();
     ASSERT_EQ(bodies, refined ? 0 : 1);

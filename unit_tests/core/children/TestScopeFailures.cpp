@@ -59,24 +59,24 @@ TEST_F(ScopeFailures, NumbersGrowFromATaskToItsChildrenAndAmongThese) {
 }
 
 TEST_F(ScopeFailures, ARecordHasAllEdgesAndItsNumbersHaveNoGaps) {
-  constexpr int owners = 20;
+  constexpr int parents = 20;
   constexpr int children = 10;
   for (int round = 0; round < repetitions; ++round) {
     TaskGraph graph(recorded(4));
-    Block x("x", owners);
-    for (std::size_t k = 0; k < owners; ++k)
+    Block x("x", parents);
+    for (std::size_t k = 0; k < parents; ++k)
       task(graph, "parent", {updates(x(k, 1))}, [&, k] {
         for (int n = 0; n < children; ++n)
           child("child", {updates(x(k, 1))}, [&, k, n] { x[k] = x[k] * 3 + n; });
       });
     graph.wait();
     DependencyGraph const graph_of = graph.dependency_graph();
-    EXPECT_EQ(graph_of.nodes().size(), owners * (children + 1U));
-    EXPECT_EQ(graph_of.edges().size(), owners * (children - 1U));
+    EXPECT_EQ(graph_of.nodes().size(), parents * (children + 1U));
+    EXPECT_EQ(graph_of.edges().size(), parents * (children - 1U));
     EXPECT_LE(graph.edges(),
-              owners * (children - 1U));  // those to tasks that were done are not counted
-    EXPECT_EQ(graph.submitted(), owners * (children + 1U));
-    for (TaskId id = 1; id <= owners * (children + 1U); ++id) EXPECT_EQ(graph_of.node(id).id, id);
+              parents * (children - 1U));  // those to tasks that were done are not counted
+    EXPECT_EQ(graph.submitted(), parents * (children + 1U));
+    for (TaskId id = 1; id <= parents * (children + 1U); ++id) EXPECT_EQ(graph_of.node(id).id, id);
     for (TaskRecord const& node : graph_of.nodes())
       if (node.label == "parent") {
         EXPECT_EQ(graph_of.children(node.id).size(), children * 1U);
@@ -92,10 +92,10 @@ TEST_F(ScopeFailures, WhatABodyThrowsGoesBeforeFailuresOfChildrenThatItsThreadsS
       for (int k = 0; k < 200; ++k) child("filler", {}, [] {});
       wait_for_children();
       child("inner", {}, [] {
-        Impl::TaskHandle const owner = self();
-        std::thread([owner] {
-          Future<void> const failed =
-              part_of(owner, "failing child", {}, [] { throw std::runtime_error("of the child"); });
+        Impl::TaskHandle const parent = self();
+        std::thread([parent] {
+          Future<void> const failed = child_of(parent, "failing child", {},
+                                               [] { throw std::runtime_error("of the child"); });
           until_done(failed);
         }).join();
         throw std::runtime_error("of the body");
@@ -131,10 +131,10 @@ TEST_F(ScopeFailures, FailuresInChildrenCancelWhatDependsAndNothingElse) {
     TaskGraph graph(with_workers(4));
     Block x("x", count);
     std::atomic<int> ran{0};
-    std::vector<Future<void>> owners;
+    std::vector<Future<void>> parents;
     std::vector<Future<void>> behind;
     for (std::size_t k = 0; k < count; ++k) {
-      owners.push_back(task(graph, "parent", {updates(x(k, 1))}, [&, k] {
+      parents.push_back(task(graph, "parent", {updates(x(k, 1))}, [&, k] {
         child("first", {updates(x(k, 1))}, [k] {
           if (k % 3 == 0) throw std::runtime_error("failed on purpose");
         });
@@ -149,7 +149,7 @@ TEST_F(ScopeFailures, FailuresInChildrenCancelWhatDependsAndNothingElse) {
     for (std::size_t k = 0; k < count; ++k) {
       EXPECT_EQ(x[k], k % 3 == 0 ? 0 : 1);
       if (k % 3 != 0) continue;
-      EXPECT_THAT(error_of([&] { owners[k].get(); }).what(), HasSubstr("a child of it failed"));
+      EXPECT_THAT(error_of([&] { parents[k].get(); }).what(), HasSubstr("a child of it failed"));
       EXPECT_EQ(error_of([&] { behind[k].get(); }).kind(), Error::Kind::cancelled);
     }
   }
@@ -170,10 +170,10 @@ TEST_F(ScopeFailures, AChildThatFailsAtOnceDoesNotCancelTheOtherChildrenOfARefin
       EXPECT_TRUE(gate.pass());
       for (int k = 0; k < 100 * round; ++k) (void)started.load();
     });
-    refine(refined, [&](Impl::TaskHandle const& owner) {
-      part_of(owner, "child", {}, [] { throw std::runtime_error("failed on purpose"); },
-              {.after = handles(other)});
-      for (int k = 0; k < count; ++k) part_of(owner, "child", {}, [&] { ++ran; });
+    refine(refined, [&](Impl::TaskHandle const& parent) {
+      child_of(parent, "child", {}, [] { throw std::runtime_error("failed on purpose"); },
+               {.after = handles(other)});
+      for (int k = 0; k < count; ++k) child_of(parent, "child", {}, [&] { ++ran; });
     });
     gate.open();
     error_of([&] { graph.wait(); });

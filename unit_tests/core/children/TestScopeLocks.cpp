@@ -125,16 +125,16 @@ TEST_F(ScopeLocks, SeveralThreadsOfABodySubmitChildren) {
   for (int round = 0; round < repetitions; ++round)
     task(graph, "outer", {updates(x), updates(all)}, [&] {
       child("inner", {updates(x), updates(all)}, [&] {
-        Impl::TaskHandle const owner = self();
+        Impl::TaskHandle const parent = self();
         std::vector<std::thread> submitters;
         for (int t = 0; t < threads; ++t)
-          submitters.emplace_back([&, t, owner] {
+          submitters.emplace_back([&, t, parent] {
             for (int k = 0; k < each; ++k) {
               auto const cell = static_cast<std::size_t>(t);
-              Future<void> const one = part_of(owner, "own cell", {updates(x(cell, 1))},
-                                               [&, cell] { x[cell] = x[cell] * 3 % 1009 + 1; });
-              EXPECT_GT(one.id(), owner.id);
-              part_of(owner, "sum", {excludes(all)}, [&] { ++all[0]; });
+              Future<void> const one = child_of(parent, "own cell", {updates(x(cell, 1))},
+                                                [&, cell] { x[cell] = x[cell] * 3 % 1009 + 1; });
+              EXPECT_GT(one.id(), parent.id);
+              child_of(parent, "sum", {excludes(all)}, [&] { ++all[0]; });
             }
           });
         for (std::thread& submitter : submitters) submitter.join();
@@ -160,20 +160,20 @@ TEST_F(ScopeLocks, ATaskEndsAfterAllItsChildrenWhoeverSubmitsAndRunsThem) {
       std::atomic<int> done{0};
       auto const leaf = [&done] { ++done; };
       task(graph, "parent", {writes(sum)}, [&, seed] {
-        Impl::TaskHandle const owner = self();
+        Impl::TaskHandle const parent = self();
         std::mt19937 choice(seed);
         std::vector<Future<void>> own;
         std::thread other;
         if (choice() % 16 == 0) {
           other = std::thread([&] {
-            for (int k = 0; k < 3; ++k) part_of(owner, "of a thread", {}, leaf);
+            for (int k = 0; k < 3; ++k) child_of(parent, "of a thread", {}, leaf);
           });
           expected += 3;
         }
         for (int k = static_cast<int>(choice() % 6); k > 0; --k) switch (choice() % 4) {
             case 0:  // one that gives its parent another one
-              own.push_back(child("child", {}, [&, owner] {
-                part_of(owner, "of a child", {}, leaf);
+              own.push_back(child("child", {}, [&, parent] {
+                child_of(parent, "of a child", {}, leaf);
                 ++done;
               }));
               expected += 2;
@@ -232,16 +232,16 @@ TEST_F(ScopeLocks, WaitsAcrossRegions) {
 enum class Turn { none, alone };
 
 TEST_F(ScopeLocks, RulesHoldAmongTheChildrenOfEachTask) {
-  constexpr int owners = 20;
+  constexpr int parents = 20;
   for (int round = 0; round < repetitions; ++round) {
     TaskGraph graph(with_workers(4));
     graph.add_rule<Turn>("alone", Constraint::exclusive,
                          [](Turn a, Turn b) { return a == Turn::alone && b == Turn::alone; });
     graph.add_rule<int>("in turn", Constraint::ordered,
                         [](int a, int b) { return a == 1 && b == 1; });
-    std::vector<std::vector<int>> order(owners);
+    std::vector<std::vector<int>> order(parents);
     std::atomic<int> ran{0};
-    for (std::size_t k = 0; k < owners; ++k)
+    for (std::size_t k = 0; k < parents; ++k)
       task(graph, "parent", {}, [&, k] {
         auto const alone = std::make_shared<std::atomic<int>>(0);
         for (int n = 0; n < 10; ++n) {
@@ -257,7 +257,7 @@ TEST_F(ScopeLocks, RulesHoldAmongTheChildrenOfEachTask) {
         }
       });
     graph.wait();
-    EXPECT_EQ(ran, owners * 10);
+    EXPECT_EQ(ran, parents * 10);
     for (std::vector<int> const& each : order) {
       EXPECT_EQ(each.size(), 10U);
       EXPECT_TRUE(std::is_sorted(each.begin(), each.end()));

@@ -57,15 +57,15 @@ TEST_F(Splitting, ChildrenKeepTheirOrderAmongThemselvesAndTheParentEndsAfterThem
   EXPECT_EQ(seen, 2 + 20);
   DependencyGraph const recorded = graph.dependency_graph();
   EXPECT_THAT(edges_of(recorded), ElementsAre("left>both", "parent>next", "right>both"));
-  TaskRecord const& owner = recorded.node(1);
+  TaskRecord const& parent = recorded.node(1);
   std::vector<std::string> children;  // `next` may come before, between or after them
-  for (TaskId const id : recorded.children(owner.id)) children.push_back(recorded.node(id).label);
+  for (TaskId const id : recorded.children(parent.id)) children.push_back(recorded.node(id).label);
   EXPECT_THAT(children, ElementsAre("left", "right", "both"));
   EXPECT_EQ(recorded.children(0), (std::vector<TaskId>{1, next.id()}));
-  EXPECT_EQ(owner.state, TaskState::done);
-  EXPECT_GE(owner.finished_ns, recorded.node(recorded.find("both").front()).finished_ns);
-  EXPECT_LE(owner.returned_ns, owner.finished_ns);
-  EXPECT_GT(owner.returned_ns, 0U);
+  EXPECT_EQ(parent.state, TaskState::done);
+  EXPECT_GE(parent.finished_ns, recorded.node(recorded.find("both").front()).finished_ns);
+  EXPECT_LE(parent.returned_ns, parent.finished_ns);
+  EXPECT_GT(parent.returned_ns, 0U);
 }
 
 TEST_F(Splitting, ChildrenOfTwoTasksRunAtTheSameTime) {
@@ -362,7 +362,7 @@ TEST_F(Splitting, AScopeIsForTheTimeOfItsTask) {
   Block x("x");
   task(graph, "parent", {updates(x)}, [&] { kept = self(); });
   graph.wait();
-  EXPECT_EQ(error_of([&] { part_of(kept, "late", {}, [] {}); }).kind(), Error::Kind::closed);
+  EXPECT_EQ(error_of([&] { child_of(kept, "late", {}, [] {}); }).kind(), Error::Kind::closed);
   EXPECT_EQ(error_of([&] { Impl::GraphInternals::demote(kept, requests_of({reads(x)})); }).kind(),
             Error::Kind::closed);
   EXPECT_EQ(error_of([&] { Impl::GraphInternals::wait_for_children(kept); }).kind(),
@@ -375,8 +375,8 @@ TEST_F(Splitting, AChildOfATaskThatIsOverIsRefusedWhoeverSubmitsIt) {
   Gate gate;
   Impl::TaskHandle kept;
   auto const refused = [&](Properties const& properties) {
-    Error const error =
-        error_of([&] { part_of(kept, "late", {}, [] { ADD_FAILURE() << "it ran"; }, properties); });
+    Error const error = error_of(
+        [&] { child_of(kept, "late", {}, [] { ADD_FAILURE() << "it ran"; }, properties); });
     EXPECT_EQ(error.kind(), Error::Kind::closed);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("task #" + std::to_string(kept.id) + " gets a child"),
                                     HasSubstr("is complete")));
@@ -409,17 +409,17 @@ TEST_F(Splitting, AChildOfATaskThatIsOverIsRefusedWhoeverSubmitsIt) {
 TEST_F(Splitting, NobodyButATaskItselfWaitsForItsChildren) {
   TaskGraph graph(with_workers(3));
   TaskGraph other_graph(with_workers(1));
-  Impl::TaskHandle owner;
+  Impl::TaskHandle parent;
   Gate known, gate;
   auto const refused = [&] {
-    Error const error = error_of([&] { Impl::GraphInternals::wait_for_children(owner); });
+    Error const error = error_of([&] { Impl::GraphInternals::wait_for_children(parent); });
     EXPECT_EQ(error.kind(), Error::Kind::bad_input);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("task #" + std::to_string(owner.id) + " waits"),
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("task #" + std::to_string(parent.id) + " waits"),
                                     HasSubstr("not from within its own body")));
   };
   bool child_ran = false;
   task(graph, "parent", {}, [&] {
-    owner = self();
+    parent = self();
     child("child", {}, [&] {
       refused();  // it would wait for itself
       EXPECT_TRUE(gate.pass());
@@ -447,11 +447,11 @@ TEST_F(Splitting, NobodyButATaskItselfWaitsForItsChildren) {
 TEST_F(Splitting, AChildThatWaitsForItsParentIsTold) {
   TaskGraph graph(with_workers(2));
   Gate known;
-  Future<void> owner;
-  owner = task(graph, "parent", {}, [&] {
+  Future<void> parent;
+  parent = task(graph, "parent", {}, [&] {
     child("child", {}, [&] {
       known.pass();
-      owner.wait();
+      parent.wait();
     });
   });
   known.open();
@@ -485,13 +485,13 @@ TEST_F(Splitting, AChildAfterWhatIsBehindItsParentIsRefused) {
   TaskGraph graph(with_workers(2));
   Gate known;
   Future<void> behind;
-  Future<void> owner;
-  owner = task(graph, "parent", {updates(x)}, [&] {
+  Future<void> parent;
+  parent = task(graph, "parent", {updates(x)}, [&] {
     known.pass();
     Error const error = error_of([&] { child("child", {}, [] {}, {.after = handles(behind)}); });
     EXPECT_EQ(error.kind(), Error::Kind::deadlock);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("\"child\""), HasSubstr("circle")));
-    EXPECT_EQ(error_of([&] { child("child", {}, [] {}, {.after = handles(owner)}); }).kind(),
+    EXPECT_EQ(error_of([&] { child("child", {}, [] {}, {.after = handles(parent)}); }).kind(),
               Error::Kind::deadlock);
     Future<void> const first = child("first", {}, [] {});
     child("second", {}, [&, first] { EXPECT_TRUE(first.is_done()); }, {.after = handles(first)});
@@ -509,7 +509,7 @@ TEST_F(Splitting, AFailedChildFailsItsParentAndCancelsWhatDependsOnEither) {
     TaskGraph graph(recorded(workers));
     bool ran = false;
     Future<void> sibling;
-    Future<long> const owner = task(graph, "parent", {updates(x)}, [&] {
+    Future<long> const parent = task(graph, "parent", {updates(x)}, [&] {
       child("bad", {updates(x(0, 1))}, [] { throw std::runtime_error("no luck"); });
       sibling = child("behind it", {reads(x(0, 1))}, [] { ADD_FAILURE() << "it ran"; });
       child("beside it", {updates(x(1, 1))}, [&] { ran = true; });
@@ -517,7 +517,7 @@ TEST_F(Splitting, AFailedChildFailsItsParentAndCancelsWhatDependsOnEither) {
     });
     Future<void> const next =
         task(graph, "next", {reads(x(1, 1))}, [] { ADD_FAILURE() << "it ran"; });
-    Error const of_parent = error_of([&] { owner.get(); });
+    Error const of_parent = error_of([&] { parent.get(); });
     EXPECT_EQ(of_parent.kind(), Error::Kind::task_failed);
     EXPECT_THAT(of_parent.what(), AllOf(HasSubstr("\"parent\""), HasSubstr("child"),
                                         HasSubstr("\"bad\""), HasSubstr("no luck")));
@@ -531,7 +531,7 @@ TEST_F(Splitting, AFailedChildFailsItsParentAndCancelsWhatDependsOnEither) {
     EXPECT_THAT(reported.what(), AllOf(HasSubstr("task \"bad\""),
                                        HasSubstr("3 that depend on them were cancelled")));
     DependencyGraph const recorded = graph.dependency_graph();
-    EXPECT_EQ(recorded.node(owner.id()).state, TaskState::failed);
+    EXPECT_EQ(recorded.node(parent.id()).state, TaskState::failed);
     EXPECT_EQ(recorded.node(next.id()).state, TaskState::cancelled);
     task(graph, "again", {updates(x)}, [] {});
     graph.wait();
@@ -541,13 +541,13 @@ TEST_F(Splitting, AFailedChildFailsItsParentAndCancelsWhatDependsOnEither) {
 TEST_F(Splitting, WaitThrowsTheFailureOfAChildWhichStaysTheParentsFailure) {
   TaskGraph graph(with_workers(2));
   bool reached = false;
-  Future<void> const owner = task(graph, "parent", {}, [&] {
+  Future<void> const parent = task(graph, "parent", {}, [&] {
     child("bad", {}, [] { throw std::runtime_error("no luck"); });
     Error const error = error_of([] { wait_for_children(); });
     EXPECT_THAT(error.what(), AllOf(HasSubstr("\"bad\""), HasSubstr("no luck")));
     reached = true;
   });
-  EXPECT_THAT(error_of([&] { owner.get(); }).what(),
+  EXPECT_THAT(error_of([&] { parent.get(); }).what(),
               AllOf(HasSubstr("\"parent\""), HasSubstr("\"bad\"")));
   EXPECT_TRUE(reached);
   EXPECT_THAT(error_of([&] { graph.wait(); }).what(), HasSubstr("task \"bad\""));
@@ -565,7 +565,7 @@ TEST_F(Splitting, ABodyThatThrowsLeavesItsChildrenRunning) {
   TaskGraph graph(with_workers(2));
   bool ran = false;
   Gate gate;
-  Future<void> const owner = task(graph, "parent", {}, [&] {
+  Future<void> const parent = task(graph, "parent", {}, [&] {
     child("child", {}, [&] {
       gate.pass();
       ran = true;
@@ -574,7 +574,7 @@ TEST_F(Splitting, ABodyThatThrowsLeavesItsChildrenRunning) {
     throw std::runtime_error("first");
   });
   gate.open();
-  EXPECT_THAT(error_of([&] { owner.get(); }).what(), HasSubstr("failed: first"));
+  EXPECT_THAT(error_of([&] { parent.get(); }).what(), HasSubstr("failed: first"));
   EXPECT_TRUE(ran);
   EXPECT_THAT(error_of([&] { graph.wait(); }).what(),
               AllOf(HasSubstr("\"parent\""), HasSubstr("1 more failed")));

@@ -193,8 +193,7 @@ TEST_F(Completions, MayBeSeveralOfOneTask) {
   }
 }
 
-// --- and what else a task may be
-// ------------------------------------------------------------------
+// --- and what else a task may be -----------------------------------------------------------------
 
 TEST_F(Completions, OfTasksWithChildren) {
   for (TaskGraphOptions const& options : every_kind()) {
@@ -206,8 +205,8 @@ TEST_F(Completions, OfTasksWithChildren) {
       std::atomic<int> children{0};
       auto const whole = late(graph, "whole", {updates(x)}, [&](Completion<> completion) {
         for (std::size_t k = 0; k < 4; ++k)
-          late_child("child", {updates(x(k, 1))}, [&, k](Completion<> of_part) {
-            elsewhere.give([&, k, c = std::move(of_part)]() mutable {
+          late_child("child", {updates(x(k, 1))}, [&, k](Completion<> of_child) {
+            elsewhere.give([&, k, c = std::move(of_child)]() mutable {
               ++x[k];
               ++children;
               c.done();
@@ -237,8 +236,8 @@ TEST_F(Completions, OfChildrenThatTheBodyWaitsFor) {
     for (int repeat = 0; repeat < 50; ++repeat)
       task(graph, "whole", {updates(x)}, [&] {
         long const before = x[0];
-        late_child("child", {updates(x)}, [&](Completion<> of_part) {
-          elsewhere.give([&, c = std::move(of_part)]() mutable {
+        late_child("child", {updates(x)}, [&](Completion<> of_child) {
+          elsewhere.give([&, c = std::move(of_child)]() mutable {
             ++x[0];
             c.done();
           });
@@ -471,8 +470,7 @@ TEST_F(Completions, KeepNobodyBackOnWhomTheyWait) {
   }
 }
 
-// --- plans
-// ----------------------------------------------------------------------------------------
+// --- plans ---------------------------------------------------------------------------------------
 
 /// Each round after the one before, in the order of the accesses.
 TEST_F(Completions, OfPlans) {
@@ -545,8 +543,7 @@ TEST_F(Completions, OfIterationsThatAreAlike) {
   }
 }
 
-// --- more than one graph
-// --------------------------------------------------------------------------
+// --- more than one graph -------------------------------------------------------------------------
 
 TEST_F(Completions, AreSaidByTasksOfOtherGraphs) {
   for (int const workers : {1, 2}) {

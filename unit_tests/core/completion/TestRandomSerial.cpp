@@ -34,7 +34,7 @@ constexpr std::size_t shared_cells = 3;
 
 /// A fork-join, as `fork_join` makes it.
 template <class F>
-void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
+void fork_join(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
   Impl::GraphInternals::require_may_join(graph);
   auto call = [body] { Impl::GraphInternals::run_fork_join(self(), self(), 0, body); };
   using B = Body<decltype(call), void>;
@@ -45,7 +45,7 @@ void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
   }();
   std::vector<Impl::AccessRequest> const accesses = requests_of(touches);
   auto const construct = [&](void* storage) { ::new (storage) B{call, {}}; };
-  Impl::TaskSpec spec("section", ops, sizeof(B), alignof(B), construct);
+  Impl::TaskSpec spec("fork-join", ops, sizeof(B), alignof(B), construct);
   spec.accesses = accesses;
   Impl::GraphInternals::join_fork_join(Impl::GraphInternals::submit(graph, std::move(spec)));
 }
@@ -190,9 +190,9 @@ class Program {
       }
       case 5: {
         m_sums[k] += 3;
-        section(m_graph, {excludes(shared(k))}, [this, k, how] {
+        fork_join(m_graph, {excludes(shared(k))}, [this, k, how] {
           for (int n = 0; n < 3; ++n)
-            child("of a section", {excludes(shared(k))},
+            child("of a fork-join", {excludes(shared(k))},
                   [this, k, how] { how % 4 == 0 ? count_late(k, how / 4) : count(k); });
         });
         break;

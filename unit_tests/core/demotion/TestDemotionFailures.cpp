@@ -47,7 +47,7 @@ TEST_F(DemotionFailures, ACancelledParentKeepsWhatItsChildrenHaveNotDone) {
   Gate shrunk;
   Gate hold;
   std::atomic<bool> ran{false};
-  Future<void> const owner = task(graph, "parent", {updates(x), updates(y)}, [&] {
+  Future<void> const parent = task(graph, "parent", {updates(x), updates(y)}, [&] {
     child("y", {updates(y)}, [&] { EXPECT_TRUE(hold.pass()); });
     child("x", {updates(x), reads(y)}, [] {});
     shrink_to_children();
@@ -55,7 +55,7 @@ TEST_F(DemotionFailures, ACancelledParentKeepsWhatItsChildrenHaveNotDone) {
   });
   task(graph, "reader", {reads(x)}, [&] { ran = true; });
   EXPECT_TRUE(shrunk.pass());
-  graph.cancel(owner);
+  graph.cancel(parent);
   hold.open();
   graph.wait();
   EXPECT_FALSE(ran);

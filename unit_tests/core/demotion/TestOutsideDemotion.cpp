@@ -379,8 +379,7 @@ TEST_F(OutsideDemotion, OfManyAccessesNamedTwice) {
   graph.wait();
 }
 
-// --- parents that shrink
-// --------------------------------------------------------------------------
+// --- parents that shrink -------------------------------------------------------------------------
 
 TEST_F(Shrinking, TasksBehindTheParentStartWithTheEndOfTheChildrenThatTheyNeed) {
   constexpr std::size_t count = 4;
@@ -389,7 +388,7 @@ TEST_F(Shrinking, TasksBehindTheParentStartWithTheEndOfTheChildrenThatTheyNeed) 
   std::vector<Gate> ends(count);
   std::atomic<bool> parent_over{false};
   Gate submitted;
-  Future<void> const owner = task(graph, "parent", {updates(x)}, [&] {
+  Future<void> const parent = task(graph, "parent", {updates(x)}, [&] {
     for (std::size_t k = 0; k + 1 < count; ++k)
       child("child", {updates(x(k, 1))}, [&, k] { EXPECT_TRUE(ends[k].pass()); });
     EXPECT_TRUE(submitted.pass());
@@ -404,7 +403,7 @@ TEST_F(Shrinking, TasksBehindTheParentStartWithTheEndOfTheChildrenThatTheyNeed) 
   EXPECT_FALSE(behind[1].is_done());
   ends[1].open();
   until_done(behind[1]);
-  EXPECT_FALSE(behind[0].is_done() || behind[2].is_done() || owner.is_done());
+  EXPECT_FALSE(behind[0].is_done() || behind[2].is_done() || parent.is_done());
   ends[0].open();
   until_done(behind[0]);
   EXPECT_FALSE(behind[2].is_done());
@@ -499,9 +498,9 @@ TEST_F(Shrinking, OfARefinedTaskWhileItIsPending) {
   Future<void> const right = task(graph, "right", {updates(x(1, 1))}, [] {});
   Future<void> const left =
       task(graph, "left", {updates(x(0, 1))}, [&] { EXPECT_TRUE(held.over); });
-  EXPECT_TRUE(refine(t, [&](Impl::TaskHandle const& owner) {
-    part_of(owner, "child", {updates(x(0, 1)), reads(held.hold)}, [] {});
-    Impl::GraphInternals::shrink_to_children(owner);
+  EXPECT_TRUE(refine(t, [&](Impl::TaskHandle const& parent) {
+    child_of(parent, "child", {updates(x(0, 1)), reads(held.hold)}, [] {});
+    Impl::GraphInternals::shrink_to_children(parent);
   }));
   until_done(right);
   EXPECT_FALSE(left.is_done());

@@ -71,14 +71,14 @@ TEST_F(ScopeDemotion, AChildOfABodysOwnThreadIsRefusedOrKeepsItsAccess) {
     std::vector<Touch> touches;
     for (std::size_t n = 0; n < cells; ++n) touches.push_back(updates(x(n, 1)));
     task(graph, "parent", touches, [&] {
-      Impl::TaskHandle const owner = self();
+      Impl::TaskHandle const parent = self();
       Gate begun;
-      std::thread submitter([&, owner] {
+      std::thread submitter([&, parent] {
         for (int k = 0; k < each; ++k)
           for (std::size_t n = 0; n < cells; ++n) {
             bool const late = released[n];
             std::string const text = message_of(
-                [&] { part_of(owner, "child", {updates(x(n, 1))}, [&, n] { ++x[n]; }); });
+                [&] { child_of(parent, "child", {updates(x(n, 1))}, [&, n] { ++x[n]; }); });
             accepted[n] += text == "no error";
             EXPECT_THAT(text, testing::AnyOf("no error", HasSubstr("a promotion")));
             EXPECT_FALSE(late && text == "no error");
@@ -114,13 +114,14 @@ TEST_F(ScopeDemotion, ABodyDemotesWhileItsOwnThreadsSubmitChildren) {
     std::atomic<int> looked{0};
     task(graph, "parent", {updates(x), updates(y)}, [&] {
       y[0] = 1;
-      Impl::TaskHandle const owner = self();
+      Impl::TaskHandle const parent = self();
       std::vector<std::thread> submitters;
       for (std::size_t t = 0; t < threads; ++t)
-        submitters.emplace_back([&, t, owner] {
+        submitters.emplace_back([&, t, parent] {
           for (int k = 0; k < each; ++k) {
-            part_of(owner, "own cell", {updates(x(t, 1))}, [&, t] { x[t] = x[t] * 3 % 1009 + 1; });
-            part_of(owner, "look", {reads(y)}, [&] { looked += y[0] == 1; });
+            child_of(parent, "own cell", {updates(x(t, 1))},
+                     [&, t] { x[t] = x[t] * 3 % 1009 + 1; });
+            child_of(parent, "look", {reads(y)}, [&] { looked += y[0] == 1; });
           }
         });
       demote({reads(y)});
@@ -252,13 +253,13 @@ TEST_F(ScopeDemotion, RefinementsWhileOthersSearchForCircles) {
       });
     std::thread refiner([&] {
       for (int k = 0; k < count; ++k)
-        refine(tasks[static_cast<std::size_t>(k)], [&](Impl::TaskHandle const& owner) {
+        refine(tasks[static_cast<std::size_t>(k)], [&](Impl::TaskHandle const& parent) {
           for (std::size_t n = 0; n < 2; ++n)
-            part_of(owner, "half", {updates(x(n, 1))}, [&, n] {
+            child_of(parent, "half", {updates(x(n, 1))}, [&, n] {
               ++x[n];
               ++sum;
             });
-          part_of(owner, "both", {updates(x)}, [&] { ++sum; });
+          child_of(parent, "both", {updates(x)}, [&] { ++sum; });
         });
     });
     graph.wait();
@@ -300,8 +301,8 @@ TEST_F(ScopeDemotion, CirclesAreToldWhileTheTasksAreRefined) {
       tasks.push_back(task(graph, "behind", {updates(x)}, [&] { ++ran; }));
     complete.open();
     for (int k = count; k-- > 0;)
-      refine(tasks[static_cast<std::size_t>(k)], [&](Impl::TaskHandle const& owner) {
-        part_of(owner, "child", {updates(x)}, [&] { ++ran; });
+      refine(tasks[static_cast<std::size_t>(k)], [&](Impl::TaskHandle const& parent) {
+        child_of(parent, "child", {updates(x)}, [&] { ++ran; });
       });
     graph.wait();
     EXPECT_EQ(told, count);
@@ -324,20 +325,20 @@ TEST_F(ScopeDemotion, TasksOfAnIterationAreRefinedByAnotherThread) {
       std::thread refiner([&] {
         while (!there) std::this_thread::yield();
         for (std::size_t n = count; n-- > 0;)
-          refined += refine(tasks[n], [&, n](Impl::TaskHandle const& owner) {
-            part_of(owner, "child", {updates(x(n, 1))}, [&, n] {
+          refined += refine(tasks[n], [&, n](Impl::TaskHandle const& parent) {
+            child_of(parent, "child", {updates(x(n, 1))}, [&, n] {
               ++x[n];
               ++ran;
             });
           });
       });
-      graph.iterate("loop", 1 + k % 2, [&](std::uint64_t pass) {
+      graph.iterate("loop", 1 + k % 2, [&](std::uint64_t iteration) {
         for (std::size_t n = 0; n < count; ++n) {
           Future<void> const one = task(graph, "task", {updates(x(n, 1))}, [&, n] {
             ++x[n];
             ++ran;
           });
-          if (pass == 0) tasks[n] = one;
+          if (iteration == 0) tasks[n] = one;
         }
         there = true;
       });

@@ -204,7 +204,7 @@ TEST_F(LaunchQueue, AFailedLaunchOfAnotherThreadCancelsWhatDependsOnIt) {
       });
 }
 
-TEST_F(LaunchQueue, SeveralThreadsSubmitTheirChildrenOfALongProgram) {
+TEST_F(LaunchQueue, SeveralThreadsSubmitTheirPartsOfALongProgram) {
   TaskGraphOptions options = with_workers(2);
   options.in_flight = 200;
   TaskGraph graph(options);

@@ -422,7 +422,7 @@ TEST_F(SetThreads, ByFeedbackIterationByIteration) {
   options.record = true;
   TaskGraph graph(options);
   Block x("x");
-  auto const pass = [&] {
+  auto const iteration = [&] {
     for (int k = 0; k < 6; ++k)
       task(graph, "link " + std::to_string(k), {updates(x)}, [&] {
         ++x[0];
@@ -431,7 +431,7 @@ TEST_F(SetThreads, ByFeedbackIterationByIteration) {
       });
     graph.wait();
   };
-  pass();
+  iteration();
   Graph structure = graph.dependency_graph();
   // It is no host task, whose threads would be of no use.
   std::vector<TaskRecord> nodes = structure.nodes();
@@ -440,7 +440,7 @@ TEST_F(SetThreads, ByFeedbackIterationByIteration) {
   ThreadFeedback feedback(2);
   EXPECT_TRUE(feedback.adapt(graph, structure, meter->take()));
   EXPECT_EQ(threads_of(graph), std::pair(1, 2));
-  pass();
+  iteration();
   TaskCost const took = meter->take();
   for (TaskRecord const& node : nodes) EXPECT_GT(took(node), 0) << node.label;
   (void)feedback.adapt(graph, structure, took);

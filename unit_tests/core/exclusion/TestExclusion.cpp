@@ -50,13 +50,13 @@ class Stage {
   AreaEntry& every(std::size_t first, std::uint64_t stride, std::uint64_t count) {
     return entry(Impl::Area::strided(m_memory + first, 1, 1, &count, &stride));
   }
-  Task& task(std::vector<AreaEntry*> const& exclusive, Task* owner = nullptr) {
+  Task& task(std::vector<AreaEntry*> const& exclusive, Task* parent = nullptr) {
     Task& made = *m_tasks.emplace_back(std::make_unique<Task>());
     made.id = m_tasks.size();
-    if (owner != nullptr) {
-      if (owner->inner == nullptr)
-        owner->inner = Impl::ScopePtr(new Impl::Scope(m_slab, m_failures, false));
-      Impl::put_into(made, *owner->inner);
+    if (parent != nullptr) {
+      if (parent->inner == nullptr)
+        parent->inner = Impl::ScopePtr(new Impl::Scope(m_slab, m_failures, false));
+      Impl::put_into(made, *parent->inner);
     }
     made.exclusive = true;
     for (AreaEntry* entry : exclusive) made.add_access({entry, Mode::exclusive});
@@ -143,9 +143,9 @@ TEST_F(ExclusionAlone, AreasThatInterleaveDoNot) {
 
 TEST_F(ExclusionAlone, OverlappingAreasOfOneTaskAreNotInItsOwnWay) {
   AreaEntry& whole = stage.area(0, 8);
-  AreaEntry& child = stage.area(4, 4);
-  Task& first = stage.task({&whole, &child, &child});
-  Task& second = stage.task({&child, &whole});
+  AreaEntry& part = stage.area(4, 4);
+  Task& first = stage.task({&whole, &part, &part});
+  Task& second = stage.task({&part, &whole});
   EXPECT_TRUE(acquire(first));
   EXPECT_FALSE(acquire(second));
   EXPECT_THAT(release(first), ElementsAre(&second));
@@ -227,20 +227,20 @@ TEST_F(ExclusionAlone, SleepingHoldersThatAreNotInTheWayChangeNothing) {
 
 TEST_F(ExclusionAlone, ChildrenOfTwoTasksAreNotCompared) {
   AreaEntry& a = stage.area(0, 8);
-  AreaEntry& same_of_parts = stage.area(0, 8);
-  AreaEntry& some_of_parts = stage.area(2, 2);
+  AreaEntry& same_of_children = stage.area(0, 8);
+  AreaEntry& some_of_children = stage.area(2, 2);
   AreaEntry& of_others = stage.area(0, 8);
-  Task& owner = stage.task({&a});
-  Task& other_owner = stage.task({});
-  Task& one = stage.task({&same_of_parts}, &owner);
-  Task& two = stage.task({&some_of_parts}, &owner);
-  Task& other = stage.task({&of_others}, &other_owner);
-  for (Task* task : {&owner, &one, &other}) EXPECT_TRUE(acquire(*task));
+  Task& parent = stage.task({&a});
+  Task& other_parent = stage.task({});
+  Task& one = stage.task({&same_of_children}, &parent);
+  Task& two = stage.task({&some_of_children}, &parent);
+  Task& other = stage.task({&of_others}, &other_parent);
+  for (Task* task : {&parent, &one, &other}) EXPECT_TRUE(acquire(*task));
   EXPECT_FALSE(acquire(two));
   EXPECT_THAT(release(other), IsEmpty());
   EXPECT_THAT(release(one), ElementsAre(&two));
   EXPECT_THAT(release(two), IsEmpty());
-  EXPECT_THAT(release(owner), IsEmpty());
+  EXPECT_THAT(release(parent), IsEmpty());
   EXPECT_TRUE(acquire(one)) << "a new scope where another was";
 }
 

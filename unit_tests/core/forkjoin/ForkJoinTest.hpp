@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_TEST_SECTIONTEST_HPP
-#define TRELLIS_TEST_SECTIONTEST_HPP
+#ifndef TRELLIS_TEST_FORKJOINTEST_HPP
+#define TRELLIS_TEST_FORKJOINTEST_HPP
 
 #include "Timing.hpp"
 #include "FusionTest.hpp"
@@ -17,7 +17,7 @@ class Noting final : public Orchestration {
   void fork_join_starts(int depth) override { note("starts " + std::to_string(depth)); }
   void fork_join_ends(int depth) override { note("ends " + std::to_string(depth)); }
   [[nodiscard]] ForkJoinPolicy fork_join(int depth, std::size_t children, TaskKind) override {
-    note("section " + std::to_string(depth) + " of " + std::to_string(children));
+    note("fork-join " + std::to_string(depth) + " of " + std::to_string(children));
     return depth == 0 ? m_policy : m_nested;
   }
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override {

@@ -14,7 +14,7 @@ class ForkJoin : public testing::TestWithParam<std::tuple<ForkJoinPolicy, int>> 
  protected:
   std::shared_ptr<Noting> const advice = std::make_shared<Noting>(std::get<0>(GetParam()));
   int const workers = std::get<1>(GetParam());
-  Watchdog const watchdog{std::chrono::seconds(60), "a section"};
+  Watchdog const watchdog{std::chrono::seconds(60), "a fork-join"};
 };
 std::string name_of(ForkJoinPolicy policy, int workers) {
   std::string const name = policy == ForkJoinPolicy::serial     ? "serial"
@@ -33,8 +33,8 @@ TEST_P(ForkJoin, ReturnsWhenAllChildrenAreComplete) {
   TaskGraph graph(with(advice, workers));
   for (int round = 0; round < 50; ++round) {
     std::vector<int> done(20, 0);
-    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-      for (int& each : done) host_task("child", ResourcePolicy(section), [&each] { each = 1; });
+    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+      for (int& each : done) host_task("child", ResourcePolicy(scope), [&each] { each = 1; });
     });
     EXPECT_THAT(done, testing::Each(1));
   }
@@ -42,13 +42,13 @@ TEST_P(ForkJoin, ReturnsWhenAllChildrenAreComplete) {
 
 TEST_P(ForkJoin, TellsTheAdviceInOrder) {
   TaskGraph graph(with(advice, workers));
-  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-    for (int k = 0; k < 3; ++k) host_task("child", ResourcePolicy(section), [] {});
-    section.wait();
-    for (int k = 0; k < 2; ++k) host_task("child", ResourcePolicy(section), [] {});
+  fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+    for (int k = 0; k < 3; ++k) host_task("child", ResourcePolicy(scope), [] {});
+    scope.wait();
+    for (int k = 0; k < 2; ++k) host_task("child", ResourcePolicy(scope), [] {});
   });
   fork_join(ResourcePolicy(graph), [](TaskScope&) {});
-  std::vector<std::string> expected = {"starts 0", "section 0 of 3", "section 0 of 2"};
+  std::vector<std::string> expected = {"starts 0", "fork-join 0 of 3", "fork-join 0 of 2"};
   if (std::get<0>(GetParam()) == ForkJoinPolicy::parallel) expected.push_back("hold back");
   expected.insert(expected.end(), {"ends 0", "starts 0", "hold back", "ends 0"});
   EXPECT_EQ(advice->heard(), expected);
@@ -57,9 +57,9 @@ TEST_P(ForkJoin, TellsTheAdviceInOrder) {
 TEST_P(ForkJoin, ChildrenSeeTheOrderOfTheirAccesses) {
   TaskGraph graph(with(advice, workers));
   Kokkos::View<int, Kokkos::HostSpace> x("x");
-  fork_join("section", ResourcePolicy(graph, read_write(x)), [&](TaskScope& section) {
+  fork_join("fork-join", ResourcePolicy(graph, read_write(x)), [&](TaskScope& scope) {
     for (int k = 0; k < 30; ++k)
-      host_task("child", ResourcePolicy(section, read_write(x)),
+      host_task("child", ResourcePolicy(scope, read_write(x)),
                 [x, k] { x() = 3 * x() % 1000 + k; });
   });
   int expected = 0;
@@ -71,9 +71,9 @@ TEST_P(ForkJoin, AFailedChildIsThrown) {
   TaskGraph graph(with(advice, workers));
   std::atomic<int> others{0};
   try {
-    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
       for (int k = 0; k < 5; ++k)
-        host_task("child " + std::to_string(k), ResourcePolicy(section), [&, k] {
+        host_task("child " + std::to_string(k), ResourcePolicy(scope), [&, k] {
           if (k == 2) throw std::runtime_error("on purpose");
           ++others;
         });
@@ -92,10 +92,10 @@ TEST_P(ForkJoin, AFailedChildIsThrown) {
 TEST_P(ForkJoin, WhatTheBodyThrowsIsThrownWhenItsChildrenAreOver) {
   TaskGraph graph(with(advice, workers));
   std::atomic<int> children{0};
-  EXPECT_THROW(fork_join("section", ResourcePolicy(graph),
-                         [&](TaskScope& section) {
+  EXPECT_THROW(fork_join("fork-join", ResourcePolicy(graph),
+                         [&](TaskScope& scope) {
                            for (int k = 0; k < 5; ++k)
-                             host_task("child", ResourcePolicy(section), [&] { ++children; });
+                             host_task("child", ResourcePolicy(scope), [&] { ++children; });
                            throw std::runtime_error("on purpose");
                          }),
                Error);
@@ -106,14 +106,14 @@ TEST_P(ForkJoin, WhatTheBodyThrowsIsThrownWhenItsChildrenAreOver) {
 
 TEST_P(ForkJoin, ABodyMayWaitForOneOfItsChildren) {
   TaskGraph graph(with(advice, workers));
-  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-    auto const child = host_task("child", ResourcePolicy(section), [] { return 3; });
+  fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+    auto const child = host_task("child", ResourcePolicy(scope), [] { return 3; });
     EXPECT_EQ(child.get(), 3);
-    auto const another = host_task("another", ResourcePolicy(section), [] { return 4; });
+    auto const another = host_task("another", ResourcePolicy(scope), [] { return 4; });
     auto const behind = host_task("behind", ResourcePolicy(graph, after(another)), [] {});
     behind.wait();
     EXPECT_EQ(another.get(), 4);
-    host_task("last", ResourcePolicy(section), [] {});
+    host_task("last", ResourcePolicy(scope), [] {});
   });
 }
 
@@ -121,28 +121,28 @@ TEST_P(ForkJoin, ChildrenMayComeAfterTasksOutside) {
   TaskGraph graph(with(advice, workers));
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> order{0};
-    int producer_at = -1, part_at = -1;
+    int producer_at = -1, child_at = -1;
     // Nobody has started it when the fork-join waits for it.
     Token const token("token");
     auto const producer = host_task("producer", ResourcePolicy(graph, write(token)), [&] {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
       producer_at = order++;
     });
-    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-      host_task("child", ResourcePolicy(section, after(producer)), [&] { part_at = order++; });
-      host_task("other", ResourcePolicy(section), [] {});
+    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+      host_task("child", ResourcePolicy(scope, after(producer)), [&] { child_at = order++; });
+      host_task("other", ResourcePolicy(scope), [] {});
     });
     EXPECT_EQ(producer_at, 0);
-    EXPECT_EQ(part_at, 1);
+    EXPECT_EQ(child_at, 1);
   }
 }
 
 TEST_P(ForkJoin, NestedInChildrenAndTasks) {
   TaskGraph graph(with(advice, workers));
   std::atomic<int> leaves{0};
-  fork_join("outer", ResourcePolicy(graph), [&](TaskScope& section) {
+  fork_join("outer", ResourcePolicy(graph), [&](TaskScope& scope) {
     for (int k = 0; k < 3; ++k)
-      host_task("child", ResourcePolicy(section), [&](TaskScope& self) {
+      host_task("child", ResourcePolicy(scope), [&](TaskScope& self) {
         fork_join("inner", ResourcePolicy(self), [&](TaskScope& inner) {
           for (int j = 0; j < 4; ++j) host_task("leaf", ResourcePolicy(inner), [&] { ++leaves; });
         });
@@ -156,19 +156,19 @@ TEST_P(ForkJoin, NestedInChildrenAndTasks) {
   for (std::string const& what : advice->heard()) nested += what == "starts 1";
   EXPECT_EQ(nested, 6);
   host_task("task", ResourcePolicy(graph), [&] {
-    fork_join("section", ResourcePolicy(graph),
-              [&](TaskScope& section) { host_task(ResourcePolicy(section), [&] { ++leaves; }); });
+    fork_join("fork-join", ResourcePolicy(graph),
+              [&](TaskScope& scope) { host_task(ResourcePolicy(scope), [&] { ++leaves; }); });
   }).get();
   EXPECT_EQ(leaves, 16);
-  EXPECT_EQ(advice->heard().back(), "ends 0") << "a task is no section";
+  EXPECT_EQ(advice->heard().back(), "ends 0") << "a task is no fork-join";
 }
 
 TEST_P(ForkJoin, WhatIsSubmittedToTheGraphOutlivesIt) {
   TaskGraph graph(with(advice, workers));
   std::atomic<bool> open{false};
   Future<void> enclave;
-  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-    host_task("child", ResourcePolicy(section), [&] {
+  fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+    host_task("child", ResourcePolicy(scope), [&] {
       if (workers > 1)
         enclave = host_task("enclave", ResourcePolicy(graph), [&] {
           while (!open) std::this_thread::yield();
@@ -186,9 +186,9 @@ TEST_P(ForkJoin, InPlans) {
   TaskGraph graph(with(advice, workers));
   Kokkos::View<long, Kokkos::HostSpace> x("x");
   Plan const plan = graph.record("plan", [&] {
-    fork_join("section", ResourcePolicy(graph, read_write(x)), [x](TaskScope& section) {
+    fork_join("fork-join", ResourcePolicy(graph, read_write(x)), [x](TaskScope& scope) {
       for (int k = 0; k < 4; ++k)
-        host_task("child", ResourcePolicy(section, read_write(x)), [x, k] { x() = 2 * x() + k; });
+        host_task("child", ResourcePolicy(scope, read_write(x)), [x, k] { x() = 2 * x() + k; });
     });
     host_task("behind", ResourcePolicy(graph, read_write(x)), [x] { x() %= 1009; });
   });
@@ -214,10 +214,10 @@ TEST_P(ForkJoin, InPlans) {
 TEST_P(ForkJoin, InIterationsOfALoop) {
   TaskGraph graph(with(advice, workers));
   Kokkos::View<long, Kokkos::HostSpace> x("x");
-  graph.iterate("passes", 10, [&] {
+  graph.iterate("iterations", 10, [&] {
     host_task("before", ResourcePolicy(graph, read_write(x)), [x] { ++x(); });
-    fork_join("section", ResourcePolicy(graph, read_write(x)), [x](TaskScope& section) {
-      host_task("child", ResourcePolicy(section, read_write(x)), [x] { x() *= 2; });
+    fork_join("fork-join", ResourcePolicy(graph, read_write(x)), [x](TaskScope& scope) {
+      host_task("child", ResourcePolicy(scope, read_write(x)), [x] { x() *= 2; });
     });
   });
   graph.wait();
@@ -227,9 +227,9 @@ TEST_P(ForkJoin, InIterationsOfALoop) {
 TEST_P(ForkJoin, MayRunAgain) {
   TaskGraph graph(with(advice, workers));
   std::atomic<int> children{0};
-  fork_join("section", ResourcePolicy(graph), [&, round = 0](TaskScope& section) mutable {
-    for (int k = 0; k < 3; ++k) host_task("child", ResourcePolicy(section), [&] { ++children; });
-    if (++round < 4) section.respawn();
+  fork_join("fork-join", ResourcePolicy(graph), [&, round = 0](TaskScope& scope) mutable {
+    for (int k = 0; k < 3; ++k) host_task("child", ResourcePolicy(scope), [&] { ++children; });
+    if (++round < 4) scope.respawn();
   });
   EXPECT_EQ(children, 12);
 }
@@ -237,11 +237,11 @@ TEST_P(ForkJoin, MayRunAgain) {
 TEST_P(ForkJoin, TakesItsViewsAsArguments) {
   TaskGraph graph(with(advice, workers));
   Kokkos::View<int*, Kokkos::HostSpace> x("x", 4);
-  fork_join("section", ResourcePolicy(graph, write(x)),
-            [](TaskScope& section, Kokkos::View<int*, Kokkos::HostSpace> const& mine) {
+  fork_join("fork-join", ResourcePolicy(graph, write(x)),
+            [](TaskScope& scope, Kokkos::View<int*, Kokkos::HostSpace> const& mine) {
               for (int k = 0; k < 4; ++k) {
                 auto const tile = Kokkos::subview(mine, std::pair(k, k + 1));
-                host_task("child", ResourcePolicy(section, write(tile)), [tile] { tile(0) = 5; });
+                host_task("child", ResourcePolicy(scope, write(tile)), [tile] { tile(0) = 5; });
               }
             });
   for (int k = 0; k < 4; ++k) EXPECT_EQ(x(k), 5);
@@ -252,19 +252,19 @@ TEST_P(ForkJoin, WithChildrenOfOtherKinds) {
   Kokkos::View<int, Kokkos::HostSpace> x("x");
   std::atomic<int> count{0};
   auto const main = std::this_thread::get_id();
-  fork_join("section", ResourcePolicy(graph, read_write(x)), [&](TaskScope& section) {
+  fork_join("fork-join", ResourcePolicy(graph, read_write(x)), [&](TaskScope& scope) {
     for (int k = 0; k < 3; ++k) {
-      host_task("exclusive", ResourcePolicy(section, exclusive(x)), [&, x] { ++x(), ++count; });
-      host_task("main", ResourcePolicy(section, main_thread), [&] {
+      host_task("exclusive", ResourcePolicy(scope, exclusive(x)), [&, x] { ++x(), ++count; });
+      host_task("main", ResourcePolicy(scope, main_thread), [&] {
         EXPECT_EQ(std::this_thread::get_id(), main);
         ++count;
       });
-      host_task("late", ResourcePolicy(section), [&](Completion<> completion) {
+      host_task("late", ResourcePolicy(scope), [&](Completion<> completion) {
         ++count;
         completion.done();
       });
-      host_task("fusable", ResourcePolicy(section, fusable), [&] { ++count; });
-      host_task("again", ResourcePolicy(section), [&, round = 0](TaskScope& self) mutable {
+      host_task("fusable", ResourcePolicy(scope, fusable), [&] { ++count; });
+      host_task("again", ResourcePolicy(scope), [&, round = 0](TaskScope& self) mutable {
         if (++round < 3) return self.respawn();
         ++count;
       });
@@ -278,9 +278,9 @@ TEST_P(ForkJoin, AChildMayWaitForALaterOne) {
   for (int round = 0; round < 20; ++round) {
     TaskGraph graph(with(advice, workers));
     std::vector<Future<int>> children(6);
-    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
       for (std::size_t k = 0; k < 6; ++k)
-        children[k] = host_task("child", ResourcePolicy(section), [&children, k](TaskScope& self) {
+        children[k] = host_task("child", ResourcePolicy(scope), [&children, k](TaskScope& self) {
           if (k == 5) return 1;
           // By a child of its own, which any thread may run.
           return 1 + host_task("waits", ResourcePolicy(self), [&children, k] {
@@ -295,12 +295,12 @@ TEST_P(ForkJoin, AChildMayWaitForALaterOne) {
 TEST_P(ForkJoin, ABodyMayWaitForAnotherGraphThatWaitsForItsChildren) {
   TaskGraph graph(with(advice, workers));
   TaskGraph other(with(make_native(), workers));
-  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-    auto const child = host_task("child", ResourcePolicy(section), [] { return 5; });
+  fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+    auto const child = host_task("child", ResourcePolicy(scope), [] { return 5; });
     EXPECT_EQ(
         host_task("elsewhere", ResourcePolicy(other), [child] { return child.get() + 1; }).get(),
         6);
-    auto const another = host_task("another", ResourcePolicy(section), [] {});
+    auto const another = host_task("another", ResourcePolicy(scope), [] {});
     fork_join("elsewhere", ResourcePolicy(other), [&](TaskScope& inner) {
       host_task("waits", ResourcePolicy(inner), [another] { another.wait(); });
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ForkJoins: who runs their children, when, and what the advice hears.
+// Fork-joins: who runs their children, when, and what the advice hears.
 #include "ShakeOrchestration.hpp"
 #include "ForkJoinTest.hpp"
 
@@ -16,21 +16,20 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// --- whom a body or a child waits for
-// -------------------------------------------------------------
+// --- whom a body or a child waits for ------------------------------------------------------------
 
 /// A child that has been started is not held up by the body that collects further ones.
 TEST(ForkJoins, ChildrenThatRunMayWaitForEachOther) {
   TaskGraph graph(with(std::make_shared<Noting>(ForkJoinPolicy::parallel), 3));
-  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+  fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
     std::atomic<bool> has_started{false};
-    auto const slow = host_task("slow", ResourcePolicy(section),
+    auto const slow = host_task("slow", ResourcePolicy(scope),
                                 [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
-    auto const waits = host_task("waits", ResourcePolicy(section), [&, slow] {
+    auto const waits = host_task("waits", ResourcePolicy(scope), [&, slow] {
       has_started = true;
       slow.get();
     });
-    host_task("other", ResourcePolicy(section), [] {}).get();
+    host_task("other", ResourcePolicy(scope), [] {}).get();
     while (!has_started) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     waits.get();
@@ -84,7 +83,7 @@ class SlowToReturn final : public ForwardingPolicy {
       : ForwardingPolicy(make_fifo_policy()), m_pushed(pushed) {}
   void push(ReadyTask task, int slot) override {
     ForwardingPolicy::push(task, slot);
-    if (task.label() != "section") return;
+    if (task.label() != "fork-join") return;
     m_pushed = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -114,7 +113,7 @@ TEST(ForkJoins, WhoseBodiesWaitForTheirCallersAreToldThere) {
     caller = host_task("caller", ResourcePolicy(graph), [&] {
       while (!is_known) std::this_thread::yield();
       try {
-        fork_join("section", ResourcePolicy(graph), [&](TaskScope&) {
+        fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope&) {
           EXPECT_FALSE(is_left);
           try {
             caller.wait();
@@ -138,7 +137,7 @@ TEST(ForkJoins, WhoseBodiesWaitForTheirCallersAreToldThere) {
 /// A fork-join that has to wait for a task does not queue behind all that has been ready before,
 /// nor behind the rest of the chain that the task belongs to.
 TEST(ForkJoins, ThatHaveHadToWaitGoBeforeOtherTasks) {
-  Watchdog const watchdog(std::chrono::seconds(60), "a section behind a producer");
+  Watchdog const watchdog(std::chrono::seconds(60), "a fork-join behind a producer");
   for (int const how : {0, 1, 2, 3})
     for (auto const& policy : {make_fifo_policy(), make_work_stealing_policy()}) {
       bool const inside = how % 2 == 1;
@@ -153,7 +152,7 @@ TEST(ForkJoins, ThatHaveHadToWaitGoBeforeOtherTasks) {
       std::atomic<int> ran{0};
       std::atomic<int> ran_before{-1};
       auto const caller = [&] {
-        fork_join("section", ResourcePolicy(graph, read(data)),
+        fork_join("fork-join", ResourcePolicy(graph, read(data)),
                   [&](TaskScope&) { ran_before = ran.load(); });
       };
       std::thread thread;
@@ -215,7 +214,7 @@ TEST(ForkJoins, UnderAPolicyThatFindsNoAwaitedTask) {
 
 /// But other tasks have their turn, too, where fork-joins never end.
 TEST(ForkJoins, ThatAreForkedAgainAndAgainLetOthersRun) {
-  Watchdog const watchdog(std::chrono::seconds(60), "a task beside sections without end");
+  Watchdog const watchdog(std::chrono::seconds(60), "a task beside fork-joins without end");
   for (auto const& policy : {make_fifo_policy(), make_work_stealing_policy()}) {
     TaskGraphOptions options = with(make_native(), 1);
     options.policy = policy;
@@ -227,7 +226,7 @@ TEST(ForkJoins, ThatAreForkedAgainAndAgainLetOthersRun) {
         Token mine("mine");
         while (!is_over) {
           host_task("before", ResourcePolicy(graph, write(mine)), [] {});
-          fork_join("section", ResourcePolicy(graph, read(mine)), [](TaskScope&) {});
+          fork_join("fork-join", ResourcePolicy(graph, read(mine)), [](TaskScope&) {});
         }
       });
     for (int k = 0; k < 50; ++k)
@@ -243,8 +242,8 @@ TEST(ForkJoins, CountThoseOfOtherGraphs) {
   auto const inner_advice = std::make_shared<Noting>(ForkJoinPolicy::parallel);
   TaskGraph outer(with(make_native(), 2));
   TaskGraph inner(with(inner_advice, 2));
-  fork_join("outer", ResourcePolicy(outer), [&](TaskScope& section) {
-    host_task("child", ResourcePolicy(section),
+  fork_join("outer", ResourcePolicy(outer), [&](TaskScope& scope) {
+    host_task("child", ResourcePolicy(scope),
               [&] { fork_join("inner", ResourcePolicy(inner), [](TaskScope&) {}); });
   });
   EXPECT_EQ(inner_advice->heard().front(), "starts 1");
@@ -257,10 +256,10 @@ TEST(ForkJoins, SeriallyRunOnTheCallingThreadInOrder) {
   std::vector<int> order;
   std::vector<std::thread::id> threads;
   std::thread::id body;
-  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+  fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
     body = std::this_thread::get_id();
     for (int k = 0; k < 40; ++k)
-      host_task("child", ResourcePolicy(section), [&, k] {
+      host_task("child", ResourcePolicy(scope), [&, k] {
         order.push_back(k);
         threads.push_back(std::this_thread::get_id());
       });
@@ -284,8 +283,8 @@ TEST(ForkJoins, TheWaitingThreadRunsItsOwnChildrenAndNoFreeTasks) {
     std::atomic<int> free_tasks{0};
     for (int k = 0; k < 100; ++k) host_task("free", ResourcePolicy(graph), [&] { ++free_tasks; });
     int children = 0;
-    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-      for (int k = 0; k < 10; ++k) host_task("child", ResourcePolicy(section), [&] { ++children; });
+    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+      for (int k = 0; k < 10; ++k) host_task("child", ResourcePolicy(scope), [&] { ++children; });
     });
     EXPECT_EQ(children, 10);
     EXPECT_EQ(free_tasks, 0);
@@ -305,9 +304,9 @@ TEST(ForkJoins, TheWaitingThreadLetsProducersRun) {
                           ? host_task("enclave", ResourcePolicy(graph, fusable), [&] { ++count; })
                           : host_task("producer", ResourcePolicy(graph, after(chain.back())),
                                       [&] { ++count; }));
-    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-      host_task("consumer", ResourcePolicy(section), [&] { chain.back().get(); });
-      host_task("consumer", ResourcePolicy(section, after(chain.back())),
+    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+      host_task("consumer", ResourcePolicy(scope), [&] { chain.back().get(); });
+      host_task("consumer", ResourcePolicy(scope, after(chain.back())),
                 [&] { EXPECT_EQ(count, 5); });
     });
     EXPECT_EQ(count, 5);
@@ -320,9 +319,9 @@ TEST(ForkJoins, HoldEnclavesBackUntilTheyAreOver) {
   int kept = 0;  // rounds
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> children{0}, early{0}, enclaves{0};
-    fork_join("sweep", ResourcePolicy(graph), [&](TaskScope& section) {
+    fork_join("sweep", ResourcePolicy(graph), [&](TaskScope& scope) {
       for (int k = 0; k < 16; ++k)
-        host_task("child", ResourcePolicy(section), [&] {
+        host_task("child", ResourcePolicy(scope), [&] {
           host_task("enclave", ResourcePolicy(graph, fusable), [&] {
             early += children < 16;
             ++enclaves;
@@ -342,11 +341,11 @@ TEST(ForkJoins, EndWithTheAdviceThatTheyBeganWith) {
   auto const first = std::make_shared<Noting>(ForkJoinPolicy::parallel);
   auto const second = std::make_shared<Noting>(ForkJoinPolicy::parallel);
   TaskGraph graph(with(first, 2));
-  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+  fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
     graph.orchestrate(second);
-    host_task("child", ResourcePolicy(section), [] {});
+    host_task("child", ResourcePolicy(scope), [] {});
   });
-  EXPECT_THAT(first->heard(), ElementsAre("starts 0", "section 0 of 1", "hold back", "ends 0"));
+  EXPECT_THAT(first->heard(), ElementsAre("starts 0", "fork-join 0 of 1", "hold back", "ends 0"));
   EXPECT_THAT(second->heard(), IsEmpty());
 }
 
@@ -356,16 +355,16 @@ TEST(ForkJoins, InSerialGraphsCallTheHooks) {
   options.serial = true;
   TaskGraph graph(options);
   std::vector<int> order;
-  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+  fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
     for (int k = 0; k < 5; ++k)
-      host_task("child", ResourcePolicy(section), [&, k] { order.push_back(k); });
+      host_task("child", ResourcePolicy(scope), [&, k] { order.push_back(k); });
   });
   EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4));
-  EXPECT_THAT(advice->heard(), ElementsAre("starts 0", "section 0 of 5", "hold back", "ends 0"));
+  EXPECT_THAT(advice->heard(), ElementsAre("starts 0", "fork-join 0 of 5", "hold back", "ends 0"));
 }
 
 TEST(ForkJoins, OfSeveralThreadsAndGraphs) {
-  Watchdog const watchdog(std::chrono::seconds(100), "sections of several threads");
+  Watchdog const watchdog(std::chrono::seconds(100), "fork-joins of several threads");
   for (int workers = 1; workers <= 2; ++workers) {
     auto const shake = std::make_shared<ShakeOrchestration>(5);
     TaskGraph graph(with(shake, workers));
@@ -375,10 +374,10 @@ TEST(ForkJoins, OfSeveralThreadsAndGraphs) {
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
         for (int round = 0; round < 30; ++round)
-          fork_join("section", ResourcePolicy(t % 2 == 0 ? graph : other), [&](TaskScope& section) {
+          fork_join("fork-join", ResourcePolicy(t % 2 == 0 ? graph : other), [&](TaskScope& scope) {
             for (int k = 0; k < 5; ++k)
-              host_task("child", ResourcePolicy(section, fusable), [&] { ++children; });
-            host_task("crosses", ResourcePolicy(section), [&, t] {
+              host_task("child", ResourcePolicy(scope, fusable), [&] { ++children; });
+            host_task("crosses", ResourcePolicy(scope), [&, t] {
               fork_join("elsewhere", ResourcePolicy(t % 2 == 0 ? other : graph),
                         [&](TaskScope& inner) {
                           host_task("child", ResourcePolicy(inner), [&] { ++children; });
@@ -399,8 +398,8 @@ TEST(ForkJoins, AtTheCap) {
   std::atomic<int> count{0};
   for (int round = 0; round < 20; ++round) {
     host_task("task", ResourcePolicy(graph, fusable), [&] { ++count; });
-    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
-      for (int k = 0; k < 5; ++k) host_task("child", ResourcePolicy(section), [&] { ++count; });
+    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+      for (int k = 0; k < 5; ++k) host_task("child", ResourcePolicy(scope), [&] { ++count; });
     });
   }
   graph.wait();
@@ -414,8 +413,8 @@ TEST(ForkJoins, MayBeCancelled) {
   std::atomic<bool> is_there{false};
   outer = host_task("outer", ResourcePolicy(graph), [&](TaskScope& self) {
     while (!is_there) std::this_thread::yield();
-    fork_join("section", ResourcePolicy(self), [&](TaskScope& section) {
-      for (int k = 0; k < 5; ++k) host_task("child", ResourcePolicy(section), [&] { ++children; });
+    fork_join("fork-join", ResourcePolicy(self), [&](TaskScope& scope) {
+      for (int k = 0; k < 5; ++k) host_task("child", ResourcePolicy(scope), [&] { ++children; });
       graph.cancel(outer);
     });
   });
@@ -431,16 +430,16 @@ TEST(ForkJoins, TellCirclesThroughTheirCallers) {
   Kokkos::View<int*, Kokkos::HostSpace> x("x", 1);
   using Body = std::function<void(TaskGraph&, TaskScope&, Future<void> const&)>;
   std::vector<Body> const bodies{
-      [](TaskGraph&, TaskScope& section, Future<void> const& caller) {
-        host_task("child", ResourcePolicy(section, after(caller)), [] {});
+      [](TaskGraph&, TaskScope& scope, Future<void> const& caller) {
+        host_task("child", ResourcePolicy(scope, after(caller)), [] {});
       },
-      [](TaskGraph& graph, TaskScope& section, Future<void> const& caller) {
+      [](TaskGraph& graph, TaskScope& scope, Future<void> const& caller) {
         auto const later = host_task("later", ResourcePolicy(graph, after(caller)), [] {});
-        host_task("child", ResourcePolicy(section, after(later)), [] {});
+        host_task("child", ResourcePolicy(scope, after(later)), [] {});
       },
-      [x](TaskGraph& graph, TaskScope& section, Future<void> const&) {
+      [x](TaskGraph& graph, TaskScope& scope, Future<void> const&) {
         auto const reads = host_task("reads", ResourcePolicy(graph, read(x)), [] {});
-        host_task("child", ResourcePolicy(section, after(reads)), [] {});
+        host_task("child", ResourcePolicy(scope, after(reads)), [] {});
       },
       [](TaskGraph&, TaskScope&, Future<void> const& caller) { caller.get(); }};
   for (int const workers : {1, 2, 3})
@@ -452,7 +451,7 @@ TEST(ForkJoins, TellCirclesThroughTheirCallers) {
         outer = host_task("outer", ResourcePolicy(graph, write(x)), [&](TaskScope& self) {
           while (!is_there) std::this_thread::yield();
           auto const run = [&](auto const& policy) {
-            fork_join("section", policy, [&](TaskScope& section) { body(graph, section, outer); });
+            fork_join("fork-join", policy, [&](TaskScope& scope) { body(graph, scope, outer); });
           };
           if (is_child)
             run(ResourcePolicy(self));
@@ -487,18 +486,18 @@ TEST(Strategies, LearningTriesEachAndGoesOnWithTheFastOnes) {
   auto const learning = make_learning(3);
   // How much it holds back tells which one it follows: all but native do.
   int native = 0, turns = 0;
-  for (int section = 0; section < 16 * 200; ++section) {
+  for (int k = 0; k < 16 * 200; ++k) {
     learning->fork_join_starts(0);
     bool const is_native = learning->hold_back(TaskKind(nullptr, nullptr, 0)) == 0 &&
                            learning->fuse(TaskKind()).when == FuseInstruction::When::when_idle;
-    if (section < 16) EXPECT_TRUE(is_native) << section;
-    if (section == 16) EXPECT_FALSE(is_native);
-    if (section >= 16 * 7) {
+    if (k < 16) EXPECT_TRUE(is_native) << k;
+    if (k == 16) EXPECT_FALSE(is_native);
+    if (k >= 16 * 7) {
       native += is_native;
       ++turns;
     }
     // Everything but native takes long.
-    if (!is_native && section % 16 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (!is_native && k % 16 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     learning->fork_join_ends(0);
   }
   EXPECT_GT(native, turns / 3);
@@ -507,7 +506,7 @@ TEST(Strategies, LearningTriesEachAndGoesOnWithTheFastOnes) {
 // --- at random -----------------------------------------------------------------------------------
 
 /// A tree of fork-joins over tiles: what is left depends on the order.
-void grow(std::mt19937_64& random, TaskGraph& graph, TaskScope& section,
+void grow(std::mt19937_64& random, TaskGraph& graph, TaskScope& scope,
           Kokkos::View<std::uint64_t*, Kokkos::HostSpace> const& x, int depth) {
   int const n = static_cast<int>(x.extent(0));
   for (int k = 0; k < 6; ++k) {
@@ -520,11 +519,11 @@ void grow(std::mt19937_64& random, TaskGraph& graph, TaskScope& section,
     };
     switch (random() % 5) {
       case 0:
-        section.wait();
+        scope.wait();
         break;
       case 1: {
         std::uint64_t const seed = random();
-        host_task("nests", ResourcePolicy(section, read_write(x)),
+        host_task("nests", ResourcePolicy(scope, read_write(x)),
                   [&graph, x, seed, depth](TaskScope& self) {
                     std::mt19937_64 inner_random(seed);
                     fork_join("inner", ResourcePolicy(self, read_write(x)), [&](TaskScope& inner) {
@@ -534,10 +533,10 @@ void grow(std::mt19937_64& random, TaskGraph& graph, TaskScope& section,
         break;
       }
       case 2:
-        host_task("waited for", ResourcePolicy(section, read_write(tile)), step).get();
+        host_task("waited for", ResourcePolicy(scope, read_write(tile)), step).get();
         break;
       default:
-        host_task("step", ResourcePolicy(section, fusable, read_write(tile)), step);
+        host_task("step", ResourcePolicy(scope, fusable, read_write(tile)), step);
     }
   }
 }
@@ -553,8 +552,8 @@ std::vector<std::uint64_t> run_fork_joins(std::uint64_t seed, bool serial, int w
   TaskGraph graph(options);
   for (int k = 0; k < 6; ++k) {
     if (!serial) graph.orchestrate(any_orchestration(seed + static_cast<std::uint64_t>(k) * 13));
-    fork_join("section", ResourcePolicy(graph, read_write(x)),
-              [&](TaskScope& section) { grow(random, graph, section, x, 0); });
+    fork_join("fork-join", ResourcePolicy(graph, read_write(x)),
+              [&](TaskScope& scope) { grow(random, graph, scope, x, 0); });
   }
   graph.wait();
   return {x.data(), x.data() + x.extent(0)};
@@ -583,14 +582,14 @@ TEST(ForkJoinCounters, CountTheChildrenInFlight) {
     auto const now = [&] { return graph.statistics(); };
     EXPECT_EQ(now().fork_join_children, 0);
     std::atomic<std::int64_t> inner{0}, beside{0};
-    fork_join("outer", ResourcePolicy(graph), [&](TaskScope& section) {
+    fork_join("outer", ResourcePolicy(graph), [&](TaskScope& scope) {
       EXPECT_EQ(now().fork_join_children, 0);
-      for (int k = 0; k < 3; ++k) host_task("child", ResourcePolicy(section), [] {});
+      for (int k = 0; k < 3; ++k) host_task("child", ResourcePolicy(scope), [] {});
       EXPECT_EQ(now().fork_join_children, 3);  // they are held
-      section.wait();
+      scope.wait();
       EXPECT_EQ(now().fork_join_children, 0);
-      host_task("nested", ResourcePolicy(section), [&](TaskScope& self) {
-        host_task("no child of a section", ResourcePolicy(self), [] {});
+      host_task("nested", ResourcePolicy(scope), [&](TaskScope& self) {
+        host_task("no child of a fork-join", ResourcePolicy(self), [] {});
         beside = now().fork_join_children;
         fork_join("inner", ResourcePolicy(self), [&](TaskScope& in) {
           for (int k = 0; k < 4; ++k) host_task("child", ResourcePolicy(in), [] {});

@@ -189,9 +189,9 @@ TEST_P(Deployed, AForkJoinsTasksGoWhenItIsOver) {
   TaskGraphOptions with = options();
   with.orchestration = make_all_on_device(1);
   TaskGraph graph(with);
-  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+  fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
     for (Shared const& x : all)
-      host_task("child", ResourcePolicy(section), [&graph, x] { submit(graph, x, 3); });
+      host_task("child", ResourcePolicy(scope), [&graph, x] { submit(graph, x, 3); });
   });
   graph.wait();
   EXPECT_THAT(launched_on(0), IsEmpty());
@@ -213,8 +213,8 @@ TEST_P(Deployed, AsChildrenOfTasksAndOfForkJoins) {
           for (Shared const& x : all) x(0) += 1;
         });
     whole.get();
-    fork_join("section", ResourcePolicy(graph, read_write(all)), [&](TaskScope& section) {
-      for (Shared const& x : all) submit(section, x, 1);
+    fork_join("fork-join", ResourcePolicy(graph, read_write(all)), [&](TaskScope& scope) {
+      for (Shared const& x : all) submit(scope, x, 1);
     });
   }
   EXPECT_GT(advice->there(), 0u);
@@ -406,9 +406,9 @@ TEST_P(Deployed, ChainsUnderAnyAdvice) {
     TaskGraph graph(with);
     for (int step = 0; step < steps; ++step) {
       if (step % 7 == 3) graph.orchestrate(any_orchestration(seed * 31 + step));
-      fork_join("sweep", ResourcePolicy(graph), [&](TaskScope& section) {
+      fork_join("sweep", ResourcePolicy(graph), [&](TaskScope& scope) {
         for (Shared const& x : all)
-          host_task("child", ResourcePolicy(section), [&graph, x] { submit(graph, x, 1); });
+          host_task("child", ResourcePolicy(scope), [&graph, x] { submit(graph, x, 1); });
       });
     }
     graph.wait();

@@ -38,7 +38,7 @@ SPACE_TEST(DeployedThere, BetweenTasksOfTheHost) {
     TaskGraph graph(Test::with_workers(2));
     graph.orchestrate(observed);
     for (int round = 0; round < rounds; ++round) {
-      fork_join("section", ResourcePolicy(graph, read_write(views)), [&](TaskScope& scope) {
+      fork_join("fork-join", ResourcePolicy(graph, read_write(views)), [&](TaskScope& scope) {
         for (int k = 0; k < count; ++k)
           parallel_for("grow",
                        ResourcePolicy(scope, Kokkos::RangePolicy<Home>(0, 50),

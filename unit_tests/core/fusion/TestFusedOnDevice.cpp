@@ -207,9 +207,9 @@ TEST_P(FusedOnDevice, GoWhereTheAdviceSays) {
     TaskGraph graph(with);
     Simulated::device(0).clear_log();
     Simulated::device(1).clear_log();
-    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
       for (auto const& x : views)
-        host_task("child", ResourcePolicy(section), [&graph, x] {
+        host_task("child", ResourcePolicy(scope), [&graph, x] {
           parallel_for("member", ResourcePolicy(graph, 4, fusable, on<Simulated>, read_write(x)),
                        Fill{x, 3.0});
         });
@@ -221,7 +221,7 @@ TEST_P(FusedOnDevice, GoWhereTheAdviceSays) {
       for (double const value : host_copy(x)) ASSERT_EQ(value, 3);
     // No such device: they stay at home.
     graph.orchestrate(make_all_on_device(7));
-    fork_join("section", ResourcePolicy(graph), [&](TaskScope&) {
+    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope&) {
       for (auto const& x : views)
         parallel_for("member", ResourcePolicy(graph, 4, fusable, on<Simulated>, read_write(x)),
                      Fill{x, 3.0});

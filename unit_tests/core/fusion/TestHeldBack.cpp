@@ -132,10 +132,11 @@ TEST(HeldBackTasks, AreCounted) {
   EXPECT_EQ(now.batches, 2u);
   EXPECT_EQ(now.batched, 8u);
   EXPECT_EQ(now.spawned_fusable, 11u);
-  int sections = -1;
-  fork_join("section", ResourcePolicy(gated.graph),
-            [&](TaskScope&) { sections = static_cast<int>(gated.graph.statistics().fork_joins); });
-  EXPECT_EQ(sections, 1);
+  int fork_joins = -1;
+  fork_join("fork-join", ResourcePolicy(gated.graph), [&](TaskScope&) {
+    fork_joins = static_cast<int>(gated.graph.statistics().fork_joins);
+  });
+  EXPECT_EQ(fork_joins, 1);
   gated.graph.wait();
   GraphStatistics const after = gated.graph.statistics();
   EXPECT_EQ(count, 11);

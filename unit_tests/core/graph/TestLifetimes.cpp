@@ -188,12 +188,12 @@ TEST_F(Lifetimes, AThreadThatWaitsForATaskIsThroughBeforeItsGraphIsGone) {
 }
 
 TEST_F(Lifetimes, ATaskScopeOfAGraphThatIsGoneIsRefused) {
-  Impl::TaskHandle owner;
+  Impl::TaskHandle parent;
   {
     TaskGraph graph(with_workers(1));
-    task(graph, "parent", {}, [&] { owner = self(); });
+    task(graph, "parent", {}, [&] { parent = self(); });
   }
-  EXPECT_THAT(message_of([&] { part_of(owner, "late", {}, [] {}); }),
+  EXPECT_THAT(message_of([&] { child_of(parent, "late", {}, [] {}); }),
               HasSubstr("the graph of task #1 is not there any more"));
 }
 

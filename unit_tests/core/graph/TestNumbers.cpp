@@ -251,17 +251,17 @@ TEST_F(Numbers, AreAsBeforeWhenTheSubmissionThrows) {
     TaskNumbers const numbers(graph);
     TaskNumber const k = numbers.reserve();
     Block x("x");
-    auto const tries = [&](Impl::TaskHandle const* owner) {
+    auto const tries = [&](Impl::TaskHandle const* parent) {
       auto const submit = [&](auto body, std::vector<Touch> const& touches,
                               Properties const& properties) {
-        if (owner != nullptr) return part_of(*owner, "t", touches, body, properties);
+        if (parent != nullptr) return child_of(*parent, "t", touches, body, properties);
         return task(graph, "t", touches, body, properties);
       };
       Properties self = numbered(k);
       self.after = {Impl::TaskHandle()};  // of no task
       EXPECT_THROW(submit([] {}, {}, self), Error);
       EXPECT_THROW(submit([] {}, {}, numbered(k, {k})), Error);
-      if (owner != nullptr) {
+      if (parent != nullptr) {
         EXPECT_THROW(submit([] {}, {writes(x)}, numbered(k)), Error);
       }
       EXPECT_THAT(error_of([&] { graph.wait(k); }).what(), HasSubstr("no task has been spawned"));
@@ -269,8 +269,8 @@ TEST_F(Numbers, AreAsBeforeWhenTheSubmissionThrows) {
     };
     if (is_child)
       task(graph, "parent", {}, [&] {
-        Impl::TaskHandle const owner = self();
-        tries(&owner);
+        Impl::TaskHandle const parent = self();
+        tries(&parent);
       });
     else
       tries(nullptr);
@@ -363,7 +363,7 @@ TEST_P(NumbersInEachWay, AreKnownToTheTaskItself) {
   EXPECT_EQ(ran, 2 * rounds);
 }
 
-TEST_P(NumbersInEachWay, OrderParts) {
+TEST_P(NumbersInEachWay, OrderChildren) {
   TaskGraph graph(options());
   TaskNumbers const numbers(graph);
   TaskNumber const k = numbers.reserve(4);
@@ -494,21 +494,22 @@ TEST_P(NumbersInEachWay, OfAnIterationAreKnownAtOnce) {
   Block x("x");
   Block y("y");
   std::vector<TaskNumber> all;
-  auto const report = graph.iterate(Label("loop"), 20, [&](std::uint64_t pass) {
+  auto const report = graph.iterate(Label("loop"), 20, [&](std::uint64_t iteration) {
     TaskNumber const k = numbers.reserve(2);
     all.push_back(k);
     all.push_back(k + 1);
     task(graph, "x", {updates(x)}, [&] { x[0] += 1; }, numbered(k));
     task(graph, "y", {reads(x), updates(y)}, [&] { y[0] += x[0]; }, numbered(k + 1));
-    if (pass == 7) {  // on demand
+    if (iteration == 7) {  // on demand
       graph.wait(k + 1);
       EXPECT_EQ(x[0], 8);
     }
-    if (pass == 9) {
+    if (iteration == 9) {
       EXPECT_THAT(error_of([&] { task(graph, "z", {}, [] {}, numbered(k)); }).what(),
                   HasSubstr("the number"));
     }
-    if (pass == 11) task(graph, "z", {reads(x)}, [&] { EXPECT_EQ(x[0], 12); }, after_numbers({k}));
+    if (iteration == 11)
+      task(graph, "z", {reads(x)}, [&] { EXPECT_EQ(x[0], 12); }, after_numbers({k}));
   });
   EXPECT_EQ(report.recorded + report.replayed + report.dynamic, 20u);
   if (GetParam() == Way::workers) {

@@ -37,7 +37,7 @@ struct Node {
   std::vector<int> after;
   std::vector<int> waits;     ///< in its body
   std::vector<int> children;  ///< that its body submits
-  bool has_children = false;  ///< the children are children
+  bool in_scope = false;      ///< the children are submitted in its scope, else to the graph
   bool throws = false;        ///< at the end of its body
   int rounds = 1;             ///< of a plan
   int phase = 0;
@@ -154,7 +154,7 @@ class NumberProgram {
         for (int const k : op.nodes) node(k).is_planned = true;
         break;
       }
-      case 1:  // passes
+      case 1:  // iterations
         op.kind = Op::Kind::loop;
         for (int count = 1 + pick(6); count > 0; --count) {
           int const k = add_node(thread, phase, below);
@@ -172,14 +172,14 @@ class NumberProgram {
         op.nodes.push_back(k);
         node(k).throws = pick(15) == 0;
         node(k).waits = names(below, 1, thread, phase);
-        node(k).has_children = pick(2) == 0;
+        node(k).in_scope = pick(2) == 0;
         for (int count = std::max(0, pick(8) - 4); count > 0; --count) {
           int const child = add_node(thread, phase, below);
           node(child).is_inner = true;
           node(child).throws = pick(15) == 0;
           if (child > k + 1 && pick(2) == 0)
             node(child).after.push_back(k + 1 + pick(child - k - 1));
-          if (!node(k).has_children && pick(4) == 0) node(child).after.push_back(k);
+          if (!node(k).in_scope && pick(4) == 0) node(child).after.push_back(k);
           node(k).children.push_back(child);
         }
       }
@@ -201,7 +201,7 @@ class NumberProgram {
     of.is_bad = of.throws;
     for (int const child : of.children) {
       find_value(child);
-      if (of.has_children && node(child).is_bad) of.is_bad = true;
+      if (of.in_scope && node(child).is_bad) of.is_bad = true;
     }
   }
   void find_plan(std::vector<int> const& nodes) {
@@ -357,11 +357,11 @@ class NumberProgram {
           return static_cast<int>(p);
     return -1;
   }
-  void submit(int k, Impl::TaskHandle const* owner) {
+  void submit(int k, Impl::TaskHandle const* parent) {
     auto const body = [this, k] { run_body(k); };
     Properties const properties = numbered(number(k), numbers(node(k).after));
-    if (owner != nullptr)
-      part_of(*owner, "child", {}, body, properties);
+    if (parent != nullptr)
+      child_of(*parent, "child", {}, body, properties);
     else
       task(*m_graph, "task", {}, body, properties);
   }
@@ -376,7 +376,7 @@ class NumberProgram {
     Value& value = m_values[static_cast<std::size_t>(k)];
     value = next_value(k, [&](int other) { return m_values[static_cast<std::size_t>(other)]; });
     Impl::TaskHandle const self = Bare::self();
-    for (int const child : own.children) submit(child, own.has_children ? &self : nullptr);
+    for (int const child : own.children) submit(child, own.in_scope ? &self : nullptr);
     if (own.throws) throw std::runtime_error("node " + std::to_string(k));
   }
   template <class F>
@@ -416,9 +416,9 @@ TEST_F(RandomNumbers, GiveWhatTheSameTasksGiveOneByOne) {
   }
 }
 
-/// While one thread's passes get their ids, the other one has the table look for what is over.
+/// While one thread's iterations get their ids, the other one has the table look for what is over.
 TEST_F(RandomNumbers, OfIterationsAreNotForgottenWhileTheyAreSubmitted) {
-  constexpr int passes = sanitized ? 200 : 1000;
+  constexpr int iterations = sanitized ? 200 : 1000;
   constexpr std::size_t tasks = 200;
   TaskGraph graph(with_workers(2));
   TaskNumbers const registry(graph);
@@ -429,7 +429,7 @@ TEST_F(RandomNumbers, OfIterationsAreNotForgottenWhileTheyAreSubmitted) {
       for (std::size_t k = 0; k < tasks; ++k) task(graph, "other", {}, [] {}, numbered(first + k));
     }
   });
-  for (int pass = 0; pass < passes && !HasFailure(); ++pass) {
+  for (int iteration = 0; iteration < iterations && !HasFailure(); ++iteration) {
     TaskNumber const first = registry.reserve(tasks);
     std::vector<std::atomic<bool>> has_run(tasks);
     graph.iterate("loop", 1, [&](std::uint64_t) {
@@ -438,7 +438,7 @@ TEST_F(RandomNumbers, OfIterationsAreNotForgottenWhileTheyAreSubmitted) {
     });
     for (std::size_t k = tasks; k-- > 0;) {
       graph.wait(first + k);
-      EXPECT_TRUE(has_run[k]) << "task " << k << " of iteration " << pass;
+      EXPECT_TRUE(has_run[k]) << "task " << k << " of iteration " << iteration;
     }
     graph.wait();
   }

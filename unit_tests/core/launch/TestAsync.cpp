@@ -207,7 +207,7 @@ TEST_F(Async, AJoinWaitsOnceForEachStream) {
   Block x("x", 30), y("y");
   Gate gate;
   for (std::size_t k = 0; k < 30; ++k)
-    kernel(graph, "child", {writes(x(k, 1))}, [&, k] {
+    kernel(graph, "part", {writes(x(k, 1))}, [&, k] {
       gate.pass();
       x[k] = 1;
     });

@@ -151,7 +151,7 @@ TEST_F(Async, AChainOnTheHostBesideManyStreamsKeepsItsOrder) {
   options.streams = 6;
   options.in_flight = 256;
   TaskGraph graph(options);
-  Block token("token"), start("start", 8), children("children", 24);
+  Block token("token"), start("start", 8), parts("parts", 24);
   long next = 0, violations = 0, submitted = 0;
   auto const take_long = [] {  // so that what comes behind is pending
     for (int k = 0; k < 500; ++k) Impl::cpu_relax();
@@ -161,10 +161,10 @@ TEST_F(Async, AChainOnTheHostBesideManyStreamsKeepsItsOrder) {
     std::size_t const here = static_cast<std::size_t>(round % 8);
     task(graph, "start", {updates(start(here, 1))}, [&] { take_long(); });
     for (int k = 0; k < 24; ++k)
-      kernel(graph, "branch",
-             {reads(start(here, 1)), reads(children(random() % 24, 1)),
-              updates(children(random() % 24, 1))},
-             [] {});
+      kernel(
+          graph, "branch",
+          {reads(start(here, 1)), reads(parts(random() % 24, 1)), updates(parts(random() % 24, 1))},
+          [] {});
     for (int k = 0; k < 32; ++k)
       task(graph, "link", {updates(token)}, [&, at = submitted++] {
         violations += next++ != at;

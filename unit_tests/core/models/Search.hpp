@@ -86,7 +86,7 @@ struct Step {
 /// - Otherwise let `e` be the first step of `w` that differs from it, and `v` what comes before
 ///   `e`. By induction the search sees `t`, then `v`, then a step of the thread of `e`. (That may
 ///   have another label. If it waits for a lock, it comes behind what gives the lock back.) Nothing
-///   in `v` orders the two, so `turn_round` is called. It looks at the child of `v` that `e` needs
+///   in `v` orders the two, so `turn_round` is called. It looks at the part of `v` that `e` needs
 ///   in any case, and wants a first step of that. If none can run at the node, all threads are
 ///   tried. Such a step is a first one of `w`, so the claim follows as above, but for two cases.
 ///   The thread of `e` may be tried while `e` reads a store of `v`. Then this thread takes the

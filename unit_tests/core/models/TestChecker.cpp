@@ -543,7 +543,7 @@ TEST(Litmus, CoherenceWithinAThread) {
 }
 
 TEST(Litmus, AReleaseSequence) {
-  // Since C++20 a later store of the same thread is not child of it.
+  // Since C++20 a later store of the same thread is not part of it.
   auto const store_twice = [](Shared& s) {
     s.x.store(1, relaxed);
     s.y.store(1, release);

@@ -2,7 +2,7 @@
 // The queues of ready tasks, each with the code of the library: TaskDeque, TaskQueue, MainQueue,
 // and the policies WorkStealing and Priority.
 //
-// - Each task that is pushed is popped once, by its parent or by a thief.
+// - Each task that is pushed is popped once, by its owner or by a thief.
 // - A thread that pops a task happens after the thread that has pushed it.
 // - A thread pushes a task and then asks whether another one is going to sleep; that one says so
 //   and then asks whether there is a task. One of the two finds the other.
@@ -138,7 +138,7 @@ void push_to_priority() {
 
 }  // namespace
 
-Model const thief_and_owner{"a thief and an parent", &steal_one};
+Model const thief_and_owner{"a thief and an owner", &steal_one};
 Model const two_thieves{"two thieves and a batch", &steal_two};
 Model const deque_seen_or_sleeper_seen{"a deque", &push_to_deque};
 Model const queue_seen_or_sleeper_seen{"a queue", &push_to_queue};

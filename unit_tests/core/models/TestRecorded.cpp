@@ -27,20 +27,20 @@ constexpr TaskId first_id = PlanNode::recorded + 1;
 
 /// A plan with one task, a replay of which is pending.
 struct Plan {
-  Task* owner;
+  Task* parent;
   Task* task;
   /// As Plans::new_plan and Plans::make_recorded. The cells are the plan's.
   void record(TaskId id) const {
-    owner->begin_plan();
-    owner->count_replays(1);
-    task->begin_recorded(id, owner);
+    parent->begin_plan();
+    parent->count_replays(1);
+    task->begin_recorded(id, parent);
   }
   [[nodiscard]] TaskHandle handle(TaskId id) const { return {nullptr, 0, task, id}; }
   /// As Plans::dismantle.
   void drop(TaskSlab& slab) const {
     task->end_recorded();
-    task->next = owner;
-    slab.recycle_chain(task, owner);
+    task->next = parent;
+    slab.recycle_chain(task, parent);
   }
 };
 
@@ -61,7 +61,7 @@ void end_replay() {
   plan.record(first_id);
   std::thread worker([&] {
     written = 1;
-    plan.owner->count_replays(-1);
+    plan.parent->count_replays(-1);
   });
   look(plan, written);
   worker.join();
@@ -76,12 +76,12 @@ void drop_plan(Use const& use) {
   plan.record(first_id);
   std::thread worker([&] {
     written = 1;
-    plan.owner->count_replays(-1);
+    plan.parent->count_replays(-1);
     plan.drop(slab);
   });
   std::thread other([&] {
     TaskSlab::Chain const cells = slab.acquire_chain();
-    if (cells.first == plan.task) use(*plan.owner, *plan.task);
+    if (cells.first == plan.task) use(*plan.parent, *plan.task);
   });
   look(plan, written);
   worker.join();
@@ -90,27 +90,27 @@ void drop_plan(Use const& use) {
 
 /// Another plan gets them, a replay of which is pending or not.
 void give_to_plan() {
-  drop_plan([](Task& owner, Task& task) { Plan{&owner, &task}.record(first_id + 1); });
+  drop_plan([](Task& parent, Task& task) { Plan{&parent, &task}.record(first_id + 1); });
 }
 void give_to_plan_crosswise() {
-  drop_plan([](Task& owner, Task& task) {
-    Plan const next{&task, &owner};
+  drop_plan([](Task& parent, Task& task) {
+    Plan const next{&task, &parent};
     next.record(first_id + 1);
-    next.owner->count_replays(-1);
+    next.parent->count_replays(-1);
     next.task->set_edges(0);  // of its next run
   });
 }
 /// A plan gets the cell of the task that has been there before.
 void give_to_older_plan() {
-  Tasks owners(1);
-  owners[0].begin_plan();
-  drop_plan([&](Task&, Task& task) { task.begin_recorded(first_id + 1, &owners[0]); });
+  Tasks parents(1);
+  parents[0].begin_plan();
+  drop_plan([&](Task&, Task& task) { task.begin_recorded(first_id + 1, &parents[0]); });
 }
 /// A task that no plan has.
 void give_to_task() {
-  drop_plan([](Task& owner, Task&) {
-    Tasks::admit(owner, 1);
-    (void)owner.publish_new(Task::being_submitted);
+  drop_plan([](Task& parent, Task&) {
+    Tasks::admit(parent, 1);
+    (void)parent.publish_new(Task::being_submitted);
   });
 }
 

@@ -56,14 +56,14 @@ TEST_F(Iterate, BuffersMayChangeRoles) {
 TEST_F(Iterate, StopsWhenTheBodySaysSo) {
   Block x("x");
   TaskGraph graph(with_workers(2));
-  int passes = 0;
+  int count = 0;
   graph.iterate("loop", 100, [&](std::uint64_t k) {
-    ++passes;
+    ++count;
     task(graph, "step", {updates(x)}, [&] { ++x[0]; });
     return k < 4;
   });
   graph.wait();
-  EXPECT_EQ(passes, 5);
+  EXPECT_EQ(count, 5);
   EXPECT_EQ(x[0], 5);
 }
 
@@ -259,10 +259,10 @@ TEST_F(Iterate, RandomIterationsGiveWhatPlainLoopsGive) {
       kind.resize(1 + pick(5));
       for (Step& step : kind) step = {pick(2) == 0, pick(4), pick(100), pick(12) == 0};
     }
-    std::vector<std::size_t> passes(30);
-    for (std::size_t& kind : passes) kind = pick(static_cast<unsigned>(kinds.size()));
+    std::vector<std::size_t> iterations(30);
+    for (std::size_t& kind : iterations) kind = pick(static_cast<unsigned>(kinds.size()));
     std::vector<unsigned long> expected(5, 1);
-    for (std::size_t const kind : passes)
+    for (std::size_t const kind : iterations)
       for (Step const& step : kinds[kind])
         expected[step.cell] =
             expected[step.cell] * 7 + step.by + (step.reads_y ? expected[4]++ : 0);
@@ -270,8 +270,8 @@ TEST_F(Iterate, RandomIterationsGiveWhatPlainLoopsGive) {
     Block x("x", 5);
     for (std::size_t k = 0; k != 5; ++k) x[k] = 1;
     TaskGraph graph(with_workers(1 + static_cast<int>(seed % 3)));
-    graph.iterate("loop", passes.size(), [&](std::uint64_t k) {
-      for (Step const step : kinds[passes[k]]) {
+    graph.iterate("loop", iterations.size(), [&](std::uint64_t k) {
+      for (Step const step : kinds[iterations[k]]) {
         std::vector<Touch> touches{updates(x(step.cell, 1))};
         if (step.reads_y) touches.push_back(updates(x(4, 1)));
         Future<void> const done = task(graph, "step", touches, [&x, step] {

@@ -149,9 +149,9 @@ TEST_F(IterateWaits, ATaskOfTheIterationMayBeRefinedInItsBody) {
   graph.iterate("loop", 1, [&] {
     Future<void> const whole =
         task(graph, "whole", {updates(x)}, [] { ADD_FAILURE() << "it was refined"; });
-    EXPECT_TRUE(refine(whole, [&](Impl::TaskHandle const& owner) {
-      part_of(owner, "left", {updates(x(0, 1))}, [&] { x[0] = 1; });
-      part_of(owner, "right", {updates(x(1, 1))}, [&] { x[1] = 2; });
+    EXPECT_TRUE(refine(whole, [&](Impl::TaskHandle const& parent) {
+      child_of(parent, "left", {updates(x(0, 1))}, [&] { x[0] = 1; });
+      child_of(parent, "right", {updates(x(1, 1))}, [&] { x[1] = 2; });
     }));
   });
   gate.open();
@@ -294,7 +294,7 @@ TEST_F(IterateWaits, AFutureOfAPlanThatTheIterationReplaysBelongsToThatReplay) {
   EXPECT_EQ(in_plan.get(), 110);
 }
 
-// --- which passes are remembered -----------------------------------------------------------------
+// --- which iterations are remembered -------------------------------------------------------------
 
 enum class Where { first, middle, last };
 class IterateExtra : public IterateMemory, public testing::WithParamInterface<Where> {};
@@ -333,14 +333,14 @@ INSTANTIATE_TEST_SUITE_P(Place, IterateExtra,
                          });
 
 /// Iterations of different kinds: in each a few of five steps.
-IterateReport loop_over_kinds(std::vector<unsigned> const& kinds, std::uint64_t passes) {
+IterateReport loop_over_kinds(std::vector<unsigned> const& kinds, std::uint64_t iterations) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   long expected = 0;
-  IterateReport const report = graph.iterate("loop", passes, [&](std::uint64_t pass) {
+  IterateReport const report = graph.iterate("loop", iterations, [&](std::uint64_t iteration) {
     for (unsigned step = 0; step != 5; ++step) {
-      if ((kinds[pass % kinds.size()] >> step & 1U) == 0) continue;
-      auto const by = static_cast<long>(pass + step);
+      if ((kinds[iteration % kinds.size()] >> step & 1U) == 0) continue;
+      auto const by = static_cast<long>(iteration + step);
       task(graph, "step " + std::to_string(step), {updates(x)},
            [&, by] { x[0] = (x[0] * 7 + by) % 10007; });
       expected = (expected * 7 + by) % 10007;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What passes of a loop have besides tasks: caps, properties, failures, records, plans.
+// What iterations of a loop have besides tasks: caps, properties, failures, records, plans.
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
@@ -276,7 +276,7 @@ TEST_F(IterateWith, PrioritiesThatReachThePolicy) {
     task(graph, "high", {reads(gate_block)}, [&] { order.push_back("high"); },
          {.priority = static_cast<int>(k) + 1});
   });
-  EXPECT_EQ(report.recorded, 2U) << "the priority is child of what a task is";
+  EXPECT_EQ(report.recorded, 2U) << "the priority is part of what a task is";
   gate.open();
   graph.wait();
   EXPECT_EQ(order.size(), 8U);

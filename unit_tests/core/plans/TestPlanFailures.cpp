@@ -342,7 +342,7 @@ TEST_F(PlanFailures, ATaskThatWaitsForItsOwnReplayIsToldSo) {
 TEST_F(PlanFailures, ATaskThatWaitsForAReplayBehindItsOwnIsToldSo) {
   for (int k = 0; k < 4; ++k) {
     bool const is_nested = k % 2 == 1;
-    bool const in_part = k >= 2;
+    bool const in_child = k >= 2;
     TaskGraph graph(with_workers(3));
     Future<void> second;
     Gate begun;
@@ -355,7 +355,7 @@ TEST_F(PlanFailures, ATaskThatWaitsForAReplayBehindItsOwnIsToldSo) {
         begun.open();
         EXPECT_TRUE(submitted.pass());
         auto const waits = [&] { text = message_of([&] { second.get(); }); };
-        if (in_part)
+        if (in_child)
           child("child", {}, waits);
         else
           waits();

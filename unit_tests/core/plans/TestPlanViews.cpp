@@ -590,17 +590,16 @@ SPACE_TEST(PlanTasks, SplitInEachRoundAsTheyLike) {
   Plan const plan = graph.record([&] {
     host_task("split", ResourcePolicy(graph, read_write(x), read_write(round)),
               [x, round](TaskScope& self) {
-                long const children = 1 + round() % 4;  // another number in each round
+                long const pieces = 1 + round() % 4;  // another number in each round
                 round() += 1;
                 self.release(round);
-                for (long p = 0; p != children; ++p) {
-                  auto const child =
-                      subview(x, std::pair(p * 20 / children, (p + 1) * 20 / children));
+                for (long p = 0; p != pieces; ++p) {
+                  auto const piece = subview(x, std::pair(p * 20 / pieces, (p + 1) * 20 / pieces));
                   parallel_for(
                       "child",
-                      ResourcePolicy(self, Range(0, static_cast<int>(child.extent(0))),
-                                     read_write(child)),
-                      KOKKOS_LAMBDA(int i) { child(i) += 1; });
+                      ResourcePolicy(self, Range(0, static_cast<int>(piece.extent(0))),
+                                     read_write(piece)),
+                      KOKKOS_LAMBDA(int i) { piece(i) += 1; });
                 }
                 self.wait();
                 parallel_for(

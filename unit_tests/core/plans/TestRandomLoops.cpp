@@ -48,8 +48,8 @@ struct Step {
 
   /// Sums and exclusive updates commute, everything else does not.
   template <class Add>
-  void run(Cells& cells, unsigned long pass, Add add) const {
-    unsigned long const own = number + 1000 * pass;
+  void run(Cells& cells, unsigned long iteration, Add add) const {
+    unsigned long const own = number + 1000 * iteration;
     unsigned long seen = own;
     for (Use const& use : uses)
       if (use.mode == Mode::read || use.mode == Mode::read_write)
@@ -87,22 +87,22 @@ class RandomLoop {
     for (Step& step : m_plan) step = make_step();
     for (Step& step : m_plan) step.synchronizing = false;
     bool const asks = pick(4) != 0;
-    int const passes = 1 + pick(40);
-    for (int p = 0; p != passes; ++p) {
-      Pass pass;
-      pass.kind = static_cast<std::size_t>(pick(3) == 0 ? pick(kinds) : p % kinds);
-      pass.then.resize(m_kinds[pass.kind].size(), Then::nothing);
-      for (Then& then : pass.then)
+    int const iterations = 1 + pick(40);
+    for (int p = 0; p != iterations; ++p) {
+      Iteration iteration;
+      iteration.kind = static_cast<std::size_t>(pick(3) == 0 ? pick(kinds) : p % kinds);
+      iteration.then.resize(m_kinds[iteration.kind].size(), Then::nothing);
+      for (Then& then : iteration.then)
         if (asks && pick(12) == 0) then = static_cast<Then>(1 + pick(8));
-      if (fails && pick(12) == 0) pass.throws_at = static_cast<std::size_t>(pick(8));
-      m_iterations.push_back(pass);
+      if (fails && pick(12) == 0) iteration.throws_at = static_cast<std::size_t>(pick(8));
+      m_iterations.push_back(iteration);
     }
     m_inside = pick(5) == 0;
     if (m_inside) {  // a task that polls keeps its worker, and a synchronizing one comes after it
       for (auto& kind : m_kinds)
         for (Step& step : kind) step.synchronizing = false;
-      for (Pass& pass : m_iterations)
-        for (Then& then : pass.then)
+      for (Iteration& iteration : m_iterations)
+        for (Then& then : iteration.then)
           if (then == Then::polls || then == Then::joins) then = Then::is_done;
     }
     m_iterations.front().then.front() = Then::nothing;
@@ -112,10 +112,10 @@ class RandomLoop {
     Cells cells(cell_count, 1);
     auto const add = [](unsigned long& cell, unsigned long by) { cell += by; };
     for (std::size_t p = 0; p != m_iterations.size(); ++p) {
-      Pass const& pass = m_iterations[p];
-      for (std::size_t s = 0; s != pass.then.size(); ++s) {
-        m_kinds[pass.kind][s].run(cells, p, add);
-        if (pass.then[s] == Then::replays)
+      Iteration const& iteration = m_iterations[p];
+      for (std::size_t s = 0; s != iteration.then.size(); ++s) {
+        m_kinds[iteration.kind][s].run(cells, p, add);
+        if (iteration.then[s] == Then::replays)
           for (Step const& step : m_plan) step.run(cells, 0, add);
       }
     }
@@ -142,7 +142,7 @@ class RandomLoop {
     IterateReport report;
     auto const loop = [&] {
       report = graph.iterate("loop", m_iterations.size(),
-                             [&](std::uint64_t p) { run_pass(graph, cells, plan, p); });
+                             [&](std::uint64_t p) { run_iteration(graph, cells, plan, p); });
     };
     if (m_inside)
       task(graph, "loops", {}, loop);
@@ -178,7 +178,7 @@ class RandomLoop {
   }
 
  private:
-  struct Pass {
+  struct Iteration {
     std::size_t kind = 0;
     std::vector<Then> then;
     std::size_t throws_at = ~std::size_t{0};
@@ -233,7 +233,7 @@ class RandomLoop {
     return steps;
   }
 
-  Future<void> submit(TaskGraph& graph, Cells& cells, Step const& step, std::uint64_t pass,
+  Future<void> submit(TaskGraph& graph, Cells& cells, Step const& step, std::uint64_t iteration,
                       bool throws, std::vector<Impl::TaskHandle> after = {}) {
     std::vector<Touch> touches;
     auto const begin = reinterpret_cast<std::uintptr_t>(cells.data());
@@ -248,22 +248,22 @@ class RandomLoop {
     properties.after = std::move(after);
     return task(
         graph, "step " + std::to_string(step.number), touches,
-        [&cells, step, pass, throws] {
+        [&cells, step, iteration, throws] {
           if (throws) throw std::runtime_error("on purpose");
-          step.run(cells, pass, [](unsigned long& cell, unsigned long by) {
+          step.run(cells, iteration, [](unsigned long& cell, unsigned long by) {
             std::atomic_ref<unsigned long>(cell) += by;
           });
         },
         properties);
   }
 
-  void run_pass(TaskGraph& graph, Cells& cells, Plan const& plan, std::uint64_t p) {
-    Pass const& pass = m_iterations[p];
-    for (std::size_t s = 0; s != pass.then.size(); ++s) {
-      Step const& step = m_kinds[pass.kind][s];
-      bool const throws = s == pass.throws_at;
+  void run_iteration(TaskGraph& graph, Cells& cells, Plan const& plan, std::uint64_t p) {
+    Iteration const& iteration = m_iterations[p];
+    for (std::size_t s = 0; s != iteration.then.size(); ++s) {
+      Step const& step = m_kinds[iteration.kind][s];
+      bool const throws = s == iteration.throws_at;
       std::vector<Impl::TaskHandle> after;
-      if (pass.then[s] == Then::after && !m_futures.empty())
+      if (iteration.then[s] == Then::after && !m_futures.empty())
         after = handles(m_futures.back().future);
       Future<void> const future = submit(graph, cells, step, p, throws, after);
       m_futures.push_back({future, step, throws});
@@ -273,7 +273,7 @@ class RandomLoop {
         } catch (Error const&) {
         }
       };
-      switch (pass.then[s]) {
+      switch (iteration.then[s]) {
         case Then::is_done:
           static_cast<void>(future.is_done());
           break;
@@ -334,7 +334,7 @@ class RandomLoop {
   bool m_inside = false;  ///< the loop is in a task
   std::vector<std::vector<Step>> m_kinds;
   std::vector<Step> m_plan;
-  std::vector<Pass> m_iterations;
+  std::vector<Iteration> m_iterations;
   std::deque<Submitted> m_futures;
   std::mutex m_mutex;
   std::deque<Future<void>> m_shown;

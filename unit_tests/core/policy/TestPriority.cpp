@@ -141,7 +141,7 @@ TEST_F(Priority, OfAnIterationOfALoopIsItsHopsAtFirst) {
   policy = experimental::make_priority_policy({.measures = false});
   TaskGraph graph(options());
   std::vector<Block> data = blocks(4);
-  for (int pass = 0; pass < 3; ++pass) {
+  for (int k = 0; k < 3; ++k) {
     run_alone(graph, [&] {
       graph.iterate("loop", 1, [&] {
         for (int k = 1; k <= 3; ++k) noted(graph, "single" + std::to_string(k), {});

@@ -378,8 +378,7 @@ TEST_F(ProgressFunctions, OfOneGraphMayServeAnother) {
   }
 }
 
-// --- when nothing goes on
-// -------------------------------------------------------------------------
+// --- when nothing goes on ------------------------------------------------------------------------
 
 TEST_F(ProgressFunctions, WhoWaitsForWhatIsToldWhenNothingGoesOn) {
   Block x("x");

@@ -50,8 +50,7 @@ TaskGraphOptions bound(int workers, std::string const& how) {
   return options;
 }
 
-// --- what the process may use
-// ---------------------------------------------------------------------
+// --- what the process may use --------------------------------------------------------------------
 
 constexpr char const* in_child = "TRELLIS_TEST_IN_CHILD";
 

@@ -165,11 +165,11 @@ TEST_F(WideTasks, AreRefusedWhereNobodyHasTheirThreads) {
     Error const error = error_of([&] { wide(graph, n); });
     EXPECT_EQ(error.kind(), Error::Kind::bad_input);
     std::string const text = error.what();
-    for (std::string const& child :
+    for (std::string const& part :
          {std::string("task \"wide\" ("), "asks for threads(" + std::to_string(n) + ')',
           std::string("2 workers of 3 threads"), std::string("may have 1 to 6"),
           std::string("TRELLIS_WORKERS"), std::string("TRELLIS_THREADS_PER_WORKER")})
-      EXPECT_NE(text.find(child), std::string::npos) << text << "\nhas no: " << child;
+      EXPECT_NE(text.find(part), std::string::npos) << text << "\nhas no: " << part;
   }
   std::string const text = message_of([&] { wide(graph, 2, &serial); });
   EXPECT_NE(text.find("asks for threads(2), but Pools has one thread"), std::string::npos) << text;
@@ -650,9 +650,9 @@ TEST_F(WideTasks, KeepTheirThreadsInLoops) {
   Pools pools;
   TaskGraph graph(with_workers(3));
   Block x("x");
-  std::uint64_t const passes = 60;
-  IterateReport const report = graph.iterate("loop", passes, [&](std::uint64_t k) {
-    // Every tenth pass asks for others: it is another iteration.
+  std::uint64_t const iterations = 60;
+  IterateReport const report = graph.iterate("loop", iterations, [&](std::uint64_t k) {
+    // Every tenth iteration asks for others: it is another one.
     int const n = k % 10 == 9 ? 3 : 2;
     for (int t = 0; t < 4; ++t)
       task(
@@ -677,9 +677,9 @@ TEST_F(WideTasks, ThatAreRefinedLeaveTheThreadsToTheirChildren) {
     auto const whole =
         task(graph, "whole", {updates(x)}, [] { ADD_FAILURE() << "refined"; }, wide(graph, 2));
     Rendezvous both(2);
-    EXPECT_TRUE(refine(whole, [&](Impl::TaskHandle const& owner) {
+    EXPECT_TRUE(refine(whole, [&](Impl::TaskHandle const& parent) {
       for (std::size_t k = 0; k < 2; ++k)
-        part_of(owner, "half", {updates(x(k, 1))}, [&] { EXPECT_TRUE(both.meet()); });
+        child_of(parent, "half", {updates(x(k, 1))}, [&] { EXPECT_TRUE(both.meet()); });
     }));
     gate.open();
     graph.wait();

@@ -211,11 +211,10 @@ TEST(Analysis, ANegativeCostIsAnError) {
   }
 }
 
-// --- tasks with children, demotions
-// -----------------------------------------------------------------
+// --- tasks with children, demotions --------------------------------------------------------------
 
-TaskRecord child(TaskRecord record, TaskId owner, std::uint64_t submitted = 0) {
-  record.parent = owner;
+TaskRecord child(TaskRecord record, TaskId parent, std::uint64_t submitted = 0) {
+  record.parent = parent;
   record.submitted_ns = submitted;
   return record;
 }
@@ -233,9 +232,9 @@ TEST(Analysis, AChildComesAfterTheBodyOfItsParentAndBeforeItsEnd) {
 
 TEST(Analysis, AChildStartsWhenItsParentHadSubmittedIt) {
   // The parent's body takes 100; after 30 of it comes a child that takes 50, after 80 one of 40.
-  TaskRecord owner = ran(1, "parent", 0, 1000, 1120);
-  owner.returned_ns = 1100;
-  Graph const graph({owner, child(ran(2, "early", 1, 1030, 1080), 1, 1030),
+  TaskRecord parent = ran(1, "parent", 0, 1000, 1120);
+  parent.returned_ns = 1100;
+  Graph const graph({parent, child(ran(2, "early", 1, 1030, 1080), 1, 1030),
                      child(ran(3, "late", 1, 1080, 1120), 1, 1080)},
                     {});
   GraphAnalysis const found = analyse(graph);
@@ -246,10 +245,10 @@ TEST(Analysis, AChildStartsWhenItsParentHadSubmittedIt) {
 
 TEST(Analysis, ABodyThatWaitsForItsChildrenGoesOnBehindThem) {
   // Submits a child at once, sleeps 60 while that runs elsewhere, then takes 40.
-  TaskRecord owner = ran(1, "parent", 0, 1000, 1110);
-  owner.returned_ns = 1110;
-  owner.waited_ns = 60;
-  Graph const graph({owner, child(ran(2, "child", 1, 1010, 1070), 1, 1010)}, {});
+  TaskRecord parent = ran(1, "parent", 0, 1000, 1110);
+  parent.returned_ns = 1110;
+  parent.waited_ns = 60;
+  Graph const graph({parent, child(ran(2, "child", 1, 1010, 1070), 1, 1010)}, {});
   GraphAnalysis const found = analyse(graph);
   EXPECT_EQ(found.work, 110);
   EXPECT_EQ(found.span, 110) << "10, the child's 60, 40";
@@ -262,11 +261,11 @@ TEST(Analysis, ABodyThatWaitsForItsChildrenGoesOnBehindThem) {
 }
 
 TEST(Analysis, WhatRanAboveABodyIsNotItsOwn) {
-  TaskRecord owner = ran(1, "parent", 0, 1000, 1100);
-  owner.returned_ns = 1100;
+  TaskRecord parent = ran(1, "parent", 0, 1000, 1100);
+  parent.returned_ns = 1100;
   TaskRecord above = child(ran(2, "above", 0, 1020, 1070), 1, 1010);
   above.returned_ns = 1070;
-  Graph const graph({owner, above, child(ran(3, "above that", 0, 1030, 1040), 2, 1025)}, {});
+  Graph const graph({parent, above, child(ran(3, "above that", 0, 1030, 1040), 2, 1025)}, {});
   auto const cost = measured_cost(graph);
   EXPECT_EQ(cost(graph.node(1)), 50);
   EXPECT_EQ(cost(graph.node(2)), 40);

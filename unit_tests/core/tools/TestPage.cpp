@@ -50,10 +50,10 @@ TEST(Page, IsOneFileWithAllParts) {
   std::ostringstream out;
   stencil(2, 3, 4).write_html(out);
   std::string const page = out.str();
-  for (char const* child :
+  for (char const* part :
        {"<!DOCTYPE html>", "<h2>Timeline</h2>", "<h2>Graph</h2>", "<h2>Analysis</h2>",
         "<h2>Statistics</h2>", "parallel fraction", "prefers-color-scheme", "</html>"})
-    EXPECT_THAT(page, HasSubstr(child));
+    EXPECT_THAT(page, HasSubstr(part));
   for (char const* outside : {" src=", "<link", "url(", "@import", "https:", "fetch(", "import("})
     EXPECT_THAT(page, Not(HasSubstr(outside))) << outside;
   EXPECT_EQ(count(page, "http:"), count(page, "http://www.w3.org/2000/svg"));  // a name
@@ -165,7 +165,7 @@ TEST(Page, LeavesOutTheShortestOfTooManyTasks) {
 TEST(Page, ColumnsHaveAValueForEachTask) {
   Json const data = data_of(stencil(2, 5, 5));
   for (char const* column : {"id", "label", "family", "shade", "state", "submitted", "ready",
-                             "kind", "place", "parent", "accesses"})
+                             "kind", "place", "owner", "accesses"})
     EXPECT_EQ(data[column].size(), 25u) << column;
   for (char const* column :
        {"slice_task", "slice_row", "slice_lane", "slice_begin", "slice_time", "slice_late"})

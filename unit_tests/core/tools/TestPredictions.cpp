@@ -130,15 +130,15 @@ TEST_F(Predictions, WhatABodySleptIsNotItsOwnTime) {
     graph.wait();
     Graph const recorded = graph.dependency_graph();
     auto const cost = measured_cost(recorded);
-    TaskRecord const& owner = recorded.node(1);
-    EXPECT_GE(owner.returned_ns - owner.started_ns, 20'000'000u);
+    TaskRecord const& parent = recorded.node(1);
+    EXPECT_GE(parent.returned_ns - parent.started_ns, 20'000'000u);
     EXPECT_GE(cost(recorded.node(2)), 20e6);
-    is_so = owner.waited_ns > 10'000'000u && cost(owner) < 15e6;
+    is_so = parent.waited_ns > 10'000'000u && cost(parent) < 15e6;
   }
   EXPECT_TRUE(is_so);
 }
 
-TEST_F(Predictions, OfAPlanAndALoopKnowTheirChildren) {
+TEST_F(Predictions, OfAPlanAndALoopKnowTheirTasks) {
   double best = 1;  // a task that loses its core makes one of the chains longer
   for (int attempt = 0; attempt < 20 && best >= 0.8; ++attempt) {
     TaskGraph graph(recorded(2));
@@ -178,11 +178,11 @@ TEST_F(Predictions, ArePrintedWhenAGraphEnds) {
   unsetenv("TRELLIS_ANALYSIS");
   std::stringstream text;
   text << std::ifstream(file).rdbuf();
-  for (char const* child :
+  for (char const* part :
        {"Trellis: analysis of first graph\n", "Trellis: analysis of second graph\n",
         "tasks              3, 3 of them took time", "critical path", "at most 1.00",
         "predicted, the same machine", "\"step\" twice as fast"})
-    EXPECT_THAT(text.str(), HasSubstr(child));
+    EXPECT_THAT(text.str(), HasSubstr(part));
   EXPECT_THAT(text.str(), testing::Not(HasSubstr("analysis of TaskGraph")));
 }
 

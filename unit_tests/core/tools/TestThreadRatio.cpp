@@ -73,7 +73,7 @@ TEST(ThreadFeedback, GoesBackWhereMoreThreadsAreOfNoUse) {
   EXPECT_EQ(feedback.passed(graph, constant(0.5), {1, 8}), (ThreadRatio{2, 4}));
   // That is 4 * 0.9 = 3.6.
   EXPECT_EQ(feedback.passed(graph, constant(0.9), {2, 4}), (ThreadRatio{1, 8}));
-  for (int pass = 0; pass < 5; ++pass)
+  for (int iteration = 0; iteration < 5; ++iteration)
     EXPECT_EQ(feedback.passed(graph, constant(0.5), {1, 8}), (ThreadRatio{1, 8})) << "at rest";
 }
 
@@ -122,7 +122,7 @@ TEST(ThreadFeedback, BothEndsWinOnTheProgramsThatFavourThem) {
     for (ThreadRatio const& start : {ThreadRatio{1, 1}, ThreadRatio{2, 1}, ThreadRatio{1, 2}}) {
       ThreadFeedback feedback(2);
       ThreadRatio ratio = start;
-      for (int pass = 0; pass < 4; ++pass)
+      for (int iteration = 0; iteration < 4; ++iteration)
         ratio = feedback.passed(graph, took(ratio.threads), ratio);
       EXPECT_EQ(ratio, best);
     }

@@ -16,7 +16,7 @@ spec = importlib.util.spec_from_file_location(
 tool = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tool)
 
-TEXT = """time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,running,in flight,sections,section parts
+TEXT = """time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,running,in flight,fork-joins,fork-join children
 0.000100,"a, b",3,0,0,0,,1,2,3,0,0
 0.000200,"a, b",,,,,,,,,1,8
 0.000300,"a, b",,,,,,,,,0,0
@@ -47,15 +47,15 @@ class Statistics(unittest.TestCase):
         self.assertIn("4 rows, 0.010 s", out)
         self.assertRegex(out, r"2 spawned +2 values, largest 4, sum 7")
         self.assertRegex(out, r"6 mean batch size +1 values, largest 2.5")
-        self.assertRegex(out, r"10 sections +4 values, largest 1, sum 1")
-        self.assertRegex(out, r"11 section parts +4 values, largest 8, sum 8")
+        self.assertRegex(out, r"10 fork-joins +4 values, largest 1, sum 1")
+        self.assertRegex(out, r"11 fork-join children +4 values, largest 8, sum 8")
 
     def test_finds_columns_by_name_and_number(self):
         names, rows = tool.read(self.file(TEXT))
         self.assertEqual(tool.find(names, "in flight"), 9)
         self.assertEqual(tool.find(names, "10"), 10)
         (line,) = tool.lines_of("s.csv", names, rows, 10, False)
-        self.assertEqual(line, ("sections, a, b", [0.0001, 0.0002, 0.0003, 0.01], [0, 1, 0, 0]))
+        self.assertEqual(line, ("fork-joins, a, b", [0.0001, 0.0002, 0.0003, 0.01], [0, 1, 0, 0]))
 
     def test_says_what_is_wrong(self):
         path = self.file(TEXT)

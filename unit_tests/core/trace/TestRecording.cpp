@@ -314,9 +314,9 @@ TEST_F(Recording, CanBeTakenWhileALoopSubmitsItsIterations) {
   std::thread looks([&] {
     while (!ends) EXPECT_NO_THROW((void)graph.trace());
   });
-  graph.iterate("passes", sanitized ? 20 : 200, [&] {
+  graph.iterate("iterations", sanitized ? 20 : 200, [&] {
     task(graph, "first", {updates(x)}, [] {});
-    for (std::size_t k = 0; k < 64; ++k) task(graph, "child", {updates(x(k, 1))}, [] {});
+    for (std::size_t k = 0; k < 64; ++k) task(graph, "part", {updates(x(k, 1))}, [] {});
     task(graph, "last", {updates(x)}, [] {});
   });
   graph.wait();

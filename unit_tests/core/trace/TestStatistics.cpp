@@ -211,7 +211,7 @@ TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
   std::getline(in, line);
   EXPECT_EQ(line,
             "time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,"
-            "running,in flight,sections,section children");
+            "running,in flight,fork-joins,fork-join children");
   int changes = 0;
   std::string last;
   double fusable = 0;
@@ -238,7 +238,7 @@ TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
   std::ifstream csv(path);
   std::ostringstream svg;
   experimental::write_statistics_svg(csv, svg);
-  EXPECT_THAT(svg.str(), AllOf(HasSubstr("hand, made"), HasSubstr("sections")));
+  EXPECT_THAT(svg.str(), AllOf(HasSubstr("hand, made"), HasSubstr("fork-joins")));
 }
 
 TEST_F(Statistics, OfRanksHaveFilesOfTheirOwn) {

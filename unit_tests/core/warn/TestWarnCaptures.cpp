@@ -409,9 +409,9 @@ SPACE_TEST(WarnCaptures, APlainViewThatIsUpdatedAtomically) {
   }
   EXPECT_EQ(the_only(
                 [&](TaskGraph& graph) {
-                  auto const child = Kokkos::subview(c, std::pair(2, 5));
-                  host_task("scale", ResourcePolicy(graph, atomic_mul(child)),
-                            [child] { child(0) *= 2; });
+                  auto const part = Kokkos::subview(c, std::pair(2, 5));
+                  host_task("scale", ResourcePolicy(graph, atomic_mul(part)),
+                            [part] { part(0) *= 2; });
                   read_all(graph, c);
                 },
                 WarningKind::not_atomic)

@@ -119,7 +119,7 @@ SPACE_TEST(WarnFeatures, AStalePlanIsStillFound) {
   });
 }
 
-SPACE_TEST(WarnFeatures, PassesOfALoopAreWhatTheyWouldBeWithoutIt) {
+SPACE_TEST(WarnFeatures, IterationsOfALoopAreWhatTheyWouldBeWithoutIt) {
   V const x("x", n), y("y", n);
   auto const copy = [&](TaskGraph& graph, V const& from, V const& to, Label label) {
     parallel_for(
@@ -142,7 +142,7 @@ SPACE_TEST(WarnFeatures, PassesOfALoopAreWhatTheyWouldBeWithoutIt) {
 
 // --- tasks that change ---------------------------------------------------------------------------
 
-SPACE_TEST(WarnFeatures, PartsAndDemotionsCannotBeJudged) {
+SPACE_TEST(WarnFeatures, ChildrenAndDemotionsCannotBeJudged) {
   V const x("x", n), y("y", n);
   for (bool const serial : {false, true})
     expect_silence(
@@ -171,7 +171,7 @@ SPACE_TEST(WarnFeatures, PartsAndDemotionsCannotBeJudged) {
         with(2, serial));
 }
 
-SPACE_TEST(WarnFeatures, FunctorsOfPartsAreLookedAt) {
+SPACE_TEST(WarnFeatures, FunctorsOfChildrenAreLookedAt) {
   V const x("x", n), y("y", n);
   Warning const warning = the_only(
       [&](TaskGraph& graph) {

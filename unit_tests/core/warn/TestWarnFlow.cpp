@@ -60,9 +60,9 @@ SPACE_TEST(WarnFlow, AViewThatIsGoneBeforeAnybodyReadsItWasWrittenInVain) {
 SPACE_TEST(WarnFlow, TheAreaIsTold) {
   Kokkos::View<int**, Kokkos::LayoutRight, Memory> whole("plane", 8, 8);
   Heard const heard([&](TaskGraph& graph) {
-    auto const child = Kokkos::subview(whole, std::pair(2, 5), std::pair(1, 3));
+    auto const part = Kokkos::subview(whole, std::pair(2, 5), std::pair(1, 3));
     for (int time = 0; time < 2; ++time)
-      host_task("child", ResourcePolicy(graph, write(child)), [child] { (void)child; });
+      host_task("part", ResourcePolicy(graph, write(part)), [part] { (void)part; });
   });
   ASSERT_EQ(heard.all().size(), 1u) << heard.text();
   EXPECT_EQ(heard.all()[0].area, "[2, 5) x [1, 3)");
@@ -95,7 +95,7 @@ SPACE_TEST(WarnFlow, WhatATaskOrTheHostMayReadIsNotWrittenInVain) {
         "fill", ResourcePolicy(graph, Range(0, n), write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
     while (!done.is_done()) std::this_thread::yield();
   });
-  expect_silence([&](TaskGraph& graph) {  // a child of it
+  expect_silence([&](TaskGraph& graph) {  // a part of it
     V const x("x", n);
     fill_view(graph, x);
     look_at(graph, Kokkos::subview(x, std::pair(3, 4)));
@@ -174,7 +174,7 @@ SPACE_TEST(WarnFlow, AWriteThatSomebodyMayHaveReadMayBeOverwritten) {
       graph.wait();
     }
   });
-  expect_silence([&](TaskGraph& graph) {  // any child of it
+  expect_silence([&](TaskGraph& graph) {  // any part of it
     fill_view(graph, x);
     look_at(graph, Kokkos::subview(x, std::pair(9, 10)));
     fill_view(graph, x);
@@ -327,12 +327,12 @@ SPACE_TEST(WarnFlow, MemoryThatHasNeverBeenTouchedHasNotBeenWritten) {
   // The second half: the address sanitizer writes to the first page.
   std::uint_least32_t line = 0;
   auto const read_half = [&](TaskGraph& graph, V const& x) {
-    auto const child = Kokkos::subview(x, std::pair(large / 2, large));
+    auto const part = Kokkos::subview(x, std::pair(large / 2, large));
     line = __LINE__ + 1;
     Label const read_it("read");
     parallel_for(
-        read_it, ResourcePolicy(graph, Range(0, n), read(child), write(y)),
-        KOKKOS_LAMBDA(int i) { y(i) = i < 0 ? child(i) : 0; });
+        read_it, ResourcePolicy(graph, Range(0, n), read(part), write(y)),
+        KOKKOS_LAMBDA(int i) { y(i) = i < 0 ? part(i) : 0; });
   };
   V const x = make();
   Warning const warning =

@@ -76,7 +76,7 @@ void expect_fresh_ones_work(Make make) {
 
 /// The same in the body of a task.
 template <class Make>
-void expect_fresh_ones_work_in_parts(Make make) {
+void expect_fresh_ones_work_in_children(Make make) {
   TaskGraph graph(with_workers(2));
   std::atomic<int> spoilt{0};
   std::atomic<int> runs{0};
@@ -99,7 +99,7 @@ void expect_fresh_ones_work_in_parts(Make make) {
 template <class Make>
 void expect_fresh_ones_work_anywhere(Make make) {
   expect_fresh_ones_work(make);
-  expect_fresh_ones_work_in_parts(make);
+  expect_fresh_ones_work_in_children(make);
 }
 
 class Identities : public Timed {};
@@ -258,7 +258,7 @@ TEST_F(Identities, OfViewsThatIterationsMake) {
       TaskGraph graph(with_workers(2));
       std::atomic<int> runs{0};
       View kept;
-      auto const pass = [&](std::uint64_t k) {
+      auto const iteration = [&](std::uint64_t k) {
         if (kept.data() == nullptr || !keeps || k == 2) {
           kept = View();
           kept = View("v", 100);
@@ -271,9 +271,9 @@ TEST_F(Identities, OfViewsThatIterationsMake) {
         if (k % 3 == 2) task.wait();
       };
       if (by_iterate)
-        graph.iterate("loop", 12, pass);
+        graph.iterate("loop", 12, iteration);
       else
-        for (std::uint64_t k = 0; k != 12; ++k) pass(k);
+        for (std::uint64_t k = 0; k != 12; ++k) iteration(k);
       wait_quietly(graph);
       EXPECT_EQ(runs, keeps ? 5 : 11) << keeps << by_iterate;
     }
@@ -351,7 +351,7 @@ TEST_F(Identities, InRandomPrograms) {
       auto const part = Kokkos::subview(place.view, Kokkos::pair(0, 5));
       Future<void> const task =
           reads          ? host_task("read", ResourcePolicy(graph, read(place.view)), body)
-          : pick(3) == 0 ? host_task("child", ResourcePolicy(graph, read_write(part)), body)
+          : pick(3) == 0 ? host_task("part", ResourcePolicy(graph, read_write(part)), body)
                          : host_task("write", ResourcePolicy(graph, read_write(place.view)), body);
       if (!place.is_spoilt && !fails) ++expected;
       place.is_spoilt = place.is_spoilt || fails;

@@ -275,7 +275,7 @@ struct AddSum {
   }
 };
 
-/// What a pass leaves depends on how many indices there were in the passes before.
+/// What an iteration leaves depends on how many indices there were in the iterations before.
 SPACE_TEST(LateSizes, ARangeIsThatOfEachRound) {
   auto const run = [](int workers, auto const& repeat) {
     TaskGraph graph(with_workers(workers));

@@ -118,7 +118,7 @@ SPACE_TEST(Lists, TakeAnyRange) {
     TaskGraph graph(recorded());
     for (Line const& each : all) host_task("one", ResourcePolicy(graph, write(each)), nothing);
     for (int k = 0; k < 3; ++k)
-      host_task("child", ResourcePolicy(graph, write(token.part(k))), nothing);
+      host_task("part", ResourcePolicy(graph, write(token.part(k))), nothing);
     annotate(graph);
     std::vector<TaskId> from;
     for (EdgeRecord const& each : edges_of(graph)) from.push_back(each.from);
@@ -419,10 +419,9 @@ SPACE_TEST(WhenAll, NeedsOneGraph) {
   joined.get();
 }
 
-// ---- children, plans, demotion
-// ---------------------------------------------------------------------
+// ---- children, plans, demotion ------------------------------------------------------------------
 
-SPACE_TEST(Lists, InPartsLieWithinTheAccessesOfTheWhole) {
+SPACE_TEST(Lists, InChildrenLieWithinTheAccessesOfTheParent) {
   TaskGraph graph(with_workers(2));
   auto const all = lines(40);
   auto const whole = host_task(
@@ -443,7 +442,7 @@ SPACE_TEST(Lists, InPartsLieWithinTheAccessesOfTheWhole) {
           before.push_back(host_task("look", ResourcePolicy(self, rest),
                                      [mine] { EXPECT_EQ(mine[39](3), 393); }));
         when_all("all", self, before);
-        // In any order, of which some are children of the areas of the whole.
+        // In any order, of which some are parts of the areas of the whole.
         auto const halves =
             mine | std::views::reverse | std::views::transform([](Line const& each) {
               return Kokkos::subview(each, std::pair(0, 2));
@@ -532,14 +531,14 @@ SPACE_TEST(Lists, ArePartsOfPlans) {
   EXPECT_THAT(text_of_error([&] { graph.replay(step); }), HasSubstr("nobody but the plan holds"));
 }
 
-SPACE_TEST(Lists, AreComparedFromPassToPass) {
+SPACE_TEST(Lists, AreComparedFromIterationToIteration) {
   TaskGraph graph(with_workers(2));
   auto const all = lines(25);
-  auto const report = graph.iterate("loop", 50, [&](std::uint64_t pass) {
+  auto const report = graph.iterate("loop", 50, [&](std::uint64_t iteration) {
     parallel_for(
         "add", ResourcePolicy(graph, 4, read_write(all), on<Space>),
         KOKKOS_LAMBDA(int i, view_list<Line> const& them) {
-          for (auto const& each : them) each(i) += static_cast<long>(pass);
+          for (auto const& each : them) each(i) += static_cast<long>(iteration);
         });
     host_task("next", ResourcePolicy(graph, read_write(std::span(all).first(1))),
               [all] { all[0](0) += 1; });

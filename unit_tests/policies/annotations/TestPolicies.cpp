@@ -410,10 +410,10 @@ SPACE_TEST(Team, ThatIsLargerThanAWorkerIsRefusedWhenItIsSubmitted) {
       testing::AllOf(testing::HasSubstr("\"teams\""), testing::HasSubstr("teams of 2 threads"),
                      testing::HasSubstr("threads_per_worker"));
   EXPECT_THAT(what(graph), says_what_to_set);
-  std::string of_part;
-  host_task("parent", ResourcePolicy(graph), [&](TaskScope& self) { of_part = what(self); });
+  std::string of_child;
+  host_task("parent", ResourcePolicy(graph), [&](TaskScope& self) { of_child = what(self); });
   graph.wait();
-  EXPECT_THAT(of_part, says_what_to_set);
+  EXPECT_THAT(of_child, says_what_to_set);
 
   options.threads_per_worker = 2;
   options.workers = 1;

@@ -133,7 +133,7 @@ struct Size {
   std::size_t which;  ///< number of the program, or array
 };
 struct Step {
-  enum Kind { number, allocation, map, sum, scan, copy, parts, count } kind;
+  enum Kind { number, allocation, map, sum, scan, copy, children, count } kind;
   Size size;
   std::size_t to, from, cell;
   Word salt;
@@ -219,7 +219,7 @@ struct Plain {
       case Step::copy:
         to = from;
         break;
-      case Step::parts:
+      case Step::children:
         for (Word i = 0; i < n; ++i) cell += mix(step.salt, i);
         break;
       default:
@@ -321,8 +321,8 @@ class Program {
         allocate("as large", ResourcePolicy(m_graph), to, extent(from));
         deep_copy("copy", m_graph, to, from);
         break;
-      case Step::parts:
-        with(step.size, [&](auto const& n) { parts(n, cell, salt); });
+      case Step::children:
+        with(step.size, [&](auto const& n) { children(n, cell, salt); });
         break;
       default:
         break;
@@ -340,16 +340,16 @@ class Program {
     host_task("keep", ResourcePolicy(self, value(sum), read_write(cell)),
               [](Word s, Cell const& c) { c() += s; });
   }
-  void parts(Future<Word> const& n, Cell const& cell, Word salt) {
+  void children(Future<Word> const& n, Cell const& cell, Word salt) {
     host_task("children", ResourcePolicy(m_graph, value(n), read_write(cell)),
               [=](TaskScope& self, Word count, Cell const& c) { split(self, count, c, salt); });
   }
-  void parts(Word n, Cell const& cell, Word salt) {
+  void children(Word n, Cell const& cell, Word salt) {
     host_task("children", ResourcePolicy(m_graph, read_write(cell)),
               [=](TaskScope& self) { split(self, n, cell, salt); });
   }
   template <class Extent>
-  void parts(Extent const& n, Cell const& cell, Word salt) {
+  void children(Extent const& n, Cell const& cell, Word salt) {
     host_task("children",
               ResourcePolicy(m_graph, read_write(cell), std::get<0>(n.source.annotations())),
               [=](TaskScope& self) { split(self, n, cell, salt); });

@@ -95,9 +95,9 @@ void merge_sort(TaskScope& self, View const& values) {
   auto const left = Kokkos::subview(values, std::pair<std::size_t, std::size_t>(0, n / 2));
   auto const right = Kokkos::subview(values, std::pair<std::size_t, std::size_t>(n / 2, n));
   host_task("left", ResourcePolicy(self, read_write(left)),
-            [left](TaskScope& part) { merge_sort(part, left); });
+            [left](TaskScope& child) { merge_sort(child, left); });
   host_task("right", ResourcePolicy(self, read_write(right)),
-            [right](TaskScope& part) { merge_sort(part, right); });
+            [right](TaskScope& child) { merge_sort(child, right); });
   host_task("merge", ResourcePolicy(self, read_write(values)),
             [=] { std::inplace_merge(values.data(), values.data() + n / 2, values.data() + n); });
 }
@@ -202,7 +202,7 @@ TEST_F(Scopes, ErrorsSayAreasInIndicesOfTheView) {
         error_of([&] { self.demote(read(row)); }).what(),
         AllOf(HasSubstr(has), HasSubstr("cannot go on with read \"plane\" [3, 4) x [0, 8): ")));
     EXPECT_THAT(error_of([&] { self.release(Kokkos::subview(line, std::pair(6, 8))); }).what(),
-                HasSubstr("cannot release \"line\" [6, 8): that is a child"));
+                HasSubstr("cannot release \"line\" [6, 8): that is a part"));
   });
   host_task("fails", ResourcePolicy(graph, read(beside)), [] { throw std::runtime_error("boom"); });
   EXPECT_THAT(error_of([&] { graph.wait(); }).what(),
@@ -250,7 +250,7 @@ TEST_F(Resources, PartsOfATokenAreIndependentAndConflictWithTheWhole) {
                                     std::pair("c", "d"), std::pair("a", "e")));
   EXPECT_EQ(graph.dependency_graph().node(1).accesses.front().resource, "buffer");
   EXPECT_THAT(error_of([&] { (void)buffer.part(2); }).what(),
-              AllOf(HasSubstr("\"buffer\""), HasSubstr("2 children")));
+              AllOf(HasSubstr("\"buffer\""), HasSubstr("2 parts")));
   EXPECT_THROW(Token("nothing", 0), Error);
   EXPECT_EQ(buffer.part(1).part(0), buffer.part(1));
   EXPECT_EQ(Token("t", 5).part(1, 4).parts(), 3U);

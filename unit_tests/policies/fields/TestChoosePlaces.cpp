@@ -156,8 +156,8 @@ TEST(ChoosePlaces, CopiesAreOnTheirWayWhileOthersRun) {
   EXPECT_EQ(problem.makespan({0, 0, 0, 0, 1}), 55);
 }
 
-/// Work is not the time of a pass: two chains that nothing orders, 10 each on the host and 9 on the
-/// device.
+/// Work is not the time of an iteration: two chains that nothing orders, 10 each on the host and 9
+/// on the device.
 TEST(ChoosePlaces, WhatCanRunSideBySideIsSplit) {
   Problem problem;
   for (int k = 0; k < 2; ++k) problem.task({problem.field(0)}, {problem.field(0)}, {10, 9});

@@ -69,9 +69,9 @@ TEST_P(FieldsOnSimulated, AChainOfTenHasTwoBlocksThoughAllIsLaunchedAtOnce) {
     model.require(to);
     EXPECT_EQ(model.memory(first).peak(), 2 * block);
     EXPECT_EQ(model.memory(first).transient, 10 * block);
-    for (int pass = 0; pass < 3; ++pass) {
+    for (int iteration = 0; iteration < 3; ++iteration) {
       model.submit();
-      if (!has_limit) graph.wait();  // passes that overlap may have memory of their own
+      if (!has_limit) graph.wait();  // iterations that overlap may have memory of their own
     }
     graph.wait();
     double expected = 3;
@@ -132,7 +132,7 @@ TEST_P(FieldsOnSimulated, AFailureOfTheDeviceLeaksNothing) {
         });
     add_mix(model, "y", 0, q, q, to);
     model.require(to);
-    for (int pass = 0; pass < 3; ++pass) model.submit();
+    for (int iteration = 0; iteration < 3; ++iteration) model.submit();
     EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("here"));
     EXPECT_EQ(pool->counts().live, 0U);
     Simulated::device(0).reset();
@@ -178,7 +178,7 @@ TEST_P(FieldsOnSimulated, RandomModelsAreWhatAPlainLoopIs) {
     build(model);
     double root = static_cast<double>(pick(random, 0, 100)), expected = 0;
     Kokkos::deep_copy(x, root);
-    for (int pass = 0; pass < 4; ++pass) {
+    for (int iteration = 0; iteration < 4; ++iteration) {
       model.submit();
       parallel_for(
           "advance", ResourcePolicy(graph, n, read(y), read_write(x), on<Simulated>),

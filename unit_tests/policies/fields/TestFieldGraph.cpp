@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a model is: tasks in any order, what is needed, what is wrong, storage, and passes beside
-// other tasks.
+// What a model is: tasks in any order, what is needed, what is wrong, storage, and iterations
+// beside other tasks.
 #include "FieldsTest.hpp"
 
 #include <atomic>
@@ -36,8 +36,8 @@ TEST_P(Models, TasksMayBeAddedInAnyOrder) {
   add_sum(model, "first", {from}, {a});
   model.require(to);
   EXPECT_THAT(model.order(), ElementsAre("first", "middle", "last"));
-  for (int pass = 0; pass < 3; ++pass) {
-    Kokkos::deep_copy(x, 2.0 + pass);
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    Kokkos::deep_copy(x, 2.0 + iteration);
     model.submit();
     graph.wait();
     EXPECT_EQ(y(3), 1 + (1 + (1 + x(0)) + x(0)));
@@ -151,7 +151,7 @@ TEST_P(Models, WhatCannotBeIsAnError) {
   EXPECT_THAT(message_of([&] {
                 host_task("uses", ResourcePolicy(graph, read(a)), [](F::read_view const&) {});
               }),
-              HasSubstr("no memory between passes"));
+              HasSubstr("no memory between iterations"));
 }
 
 TEST_P(Models, ExtentsMayBeSaidLater) {
@@ -188,7 +188,7 @@ TEST_P(Models, PartsOfAFieldAreExact) {
   EXPECT_THAT(model.order(), ElementsAre("fill left", "read left"));
   host_task("read right", ResourcePolicy(model, read(rest), write(right)), copy);
   model.require(right);
-  for (int pass = 0; pass < 20; ++pass) model.submit();
+  for (int iteration = 0; iteration < 20; ++iteration) model.submit();
   graph.wait();
   EXPECT_EQ(model.host_view(left)(1), 2);
   EXPECT_EQ(model.host_view(right)(3), 3);
@@ -256,7 +256,7 @@ TEST_P(Models, AFieldMayBeLockedLookedAtAndUnlocked) {
   EXPECT_THAT(message_of([&] { static_cast<void>(model.host_view(q)); }), HasSubstr("lock it"));
 }
 
-TEST_P(Models, StorageMayChangeWhilePassesAreInFlight) {
+TEST_P(Models, StorageMayChangeWhileIterationsAreInFlight) {
   Values const x("x", 4), y("y", 4);
   F const from = model.bind("x", x), to = model.bind("y", y);
   std::vector<F> chain{from};
@@ -267,13 +267,13 @@ TEST_P(Models, StorageMayChangeWhilePassesAreInFlight) {
   add_sum(model, "y", {chain.back()}, {to});
   model.require(to);
   std::atomic<int> wrong{0};
-  for (int pass = 0; pass < 200; ++pass) {
-    F const& locked = chain[static_cast<std::size_t>(1 + pass % 4)];
+  for (int iteration = 0; iteration < 200; ++iteration) {
+    F const& locked = chain[static_cast<std::size_t>(1 + iteration % 4)];
     model.lock(locked);
     model.submit();
-    // Keeps the memory of this pass, whatever comes later.
+    // Keeps the memory of this iteration, whatever comes later.
     host_task("look", ResourcePolicy(graph, read(locked), read(from)),
-              [&, k = 1 + pass % 4](F::read_view const& q, F::read_view const& start) {
+              [&, k = 1 + iteration % 4](F::read_view const& q, F::read_view const& start) {
                 if (q(2) != start(2) + k) ++wrong;
               });
     host_task("next", ResourcePolicy(graph, read(y), write(x)), [=] { Kokkos::deep_copy(x, y); });
@@ -294,7 +294,7 @@ TEST_P(Models, APersistentFieldIsAlwaysThere) {
   add_sum(model, "r", {p}, {r});
   model.require(r);
   model.submit();
-  // An ordinary task between two passes.
+  // An ordinary task between two iterations.
   host_task("update", ResourcePolicy(graph, read_write(p)), [](F::view const& v) { v(0) += 1; });
   model.submit();
   graph.wait();
@@ -305,7 +305,7 @@ TEST_P(Models, APersistentFieldIsAlwaysThere) {
   EXPECT_THAT(message_of([&] { model.store(p, FieldStorage::external); }), HasSubstr("by bind"));
 }
 
-TEST_P(Models, PassesAndOrdinaryTasksOfTheGraphAreInOrder) {
+TEST_P(Models, IterationsAndOrdinaryTasksOfTheGraphAreInOrder) {
   Values const x("x", 4), y("y", 4);
   F const from = model.bind("x", x), to = model.bind("y", y);
   F const q = make("q");
@@ -339,7 +339,7 @@ TEST_P(Models, KernelsTakeFieldsAsArguments) {
   EXPECT_EQ(model.host_view(r)(2, 3), 46);
 }
 
-TEST_P(Models, AFailureLeaksNothingAndTheNextPassRuns) {
+TEST_P(Models, AFailureLeaksNothingAndTheNextIterationRuns) {
   F const a = make("a"), b = make("b"), c = make("c"), d = make("d");
   std::atomic<bool> fails{true};
   host_task("b", ResourcePolicy(model, read(a), write(b)),
@@ -364,7 +364,7 @@ TEST_P(Models, AFailureLeaksNothingAndTheNextPassRuns) {
   EXPECT_EQ(model.pool().counts().live, kept);
 }
 
-TEST_P(Models, AModelMayEndBeforeItsPasses) {
+TEST_P(Models, AModelMayEndBeforeItsIterations) {
   Values const y("y", 4);
   auto const pool = std::make_shared<FieldPool>();
   auto const token = std::make_shared<int>(0);
@@ -375,7 +375,7 @@ TEST_P(Models, AModelMayEndBeforeItsPasses) {
     host_task("y", ResourcePolicy(brief, read(q), write(to)),
               [token](F::read_view const& from, F::view const& v) { v(0) = from(0); });
     brief.require(to);
-    for (int pass = 0; pass < 10; ++pass) brief.submit();
+    for (int iteration = 0; iteration < 10; ++iteration) brief.submit();
   }
   graph.wait();
   EXPECT_EQ(y(0), 1);
@@ -398,7 +398,7 @@ TEST_P(Models, ModelsOnTwoThreadsShareAPool) {
     }
     add_sum(mine, "y", {chain.back()}, {to});
     mine.require(to);
-    for (int pass = 0; pass < 50; ++pass) mine.submit();
+    for (int iteration = 0; iteration < 50; ++iteration) mine.submit();
     own.wait();
     last = y(99);
   };
@@ -411,7 +411,7 @@ TEST_P(Models, ModelsOnTwoThreadsShareAPool) {
   EXPECT_EQ(pool->counts().live, 0U);
 }
 
-TEST_P(Models, PassesMayBePassesOfALoop) {
+TEST_P(Models, IterationsMayBeIterationsOfALoop) {
   Values const x("x", 4), y("y", 4);
   F const from = model.bind("x", x), to = model.bind("y", y);
   F const q = make("q");

@@ -40,7 +40,7 @@ class Allocations {
   static inline std::atomic<int> s_count{0};
 };
 
-TEST(FieldPools, AChainOfTenHasTwoBlocksAndAllocatesInItsFirstPassAlone) {
+TEST(FieldPools, AChainOfTenHasTwoBlocksAndAllocatesInItsFirstIterationAlone) {
   for (bool const serial : {false, true}) {
     Allocations const events;
     TaskGraph graph(with_workers(1, serial));
@@ -66,7 +66,8 @@ TEST(FieldPools, AChainOfTenHasTwoBlocksAndAllocatesInItsFirstPassAlone) {
     EXPECT_EQ(y(0), 11);
     EXPECT_EQ(model.pool().counts().most_live, 2 * block);
     EXPECT_EQ(events.count(), 2);
-    for (int pass = 0; pass < 5; ++pass) {  // those that overlap have memory of their own
+    for (int iteration = 0; iteration < 5;
+         ++iteration) {  // those that overlap have memory of their own
       model.submit();
       graph.wait();
     }
@@ -131,7 +132,7 @@ TEST(FieldLimits, SixteenEquationsKeepToTwelveBlocksWhateverThePriorities) {
     EXPECT_EQ(memory.transient, 96 * block);
     EXPECT_EQ(memory.persistent, persistent);
     EXPECT_EQ(memory.peak(), persistent + 6 * block);
-    for (int pass = 0; pass < 20; ++pass) model.submit();
+    for (int iteration = 0; iteration < 20; ++iteration) model.submit();
     graph.wait();
     for (int k = 0; k < 16; ++k) {
       auto const r = model.host_view(make(model, "rhs " + std::to_string(k)));
@@ -165,7 +166,7 @@ TEST(FieldLimits, FiveBlocksAreTooFew) {
     none.require(each);
   }
   EXPECT_THAT(message_of([&] { none.submit(); }),
-              AllOf(HasSubstr("field \"c\""), HasSubstr("between passes")));
+              AllOf(HasSubstr("field \"c\""), HasSubstr("between iterations")));
 }
 
 TEST(FieldLimits, AnOrderThatOnlyTheSearchFindsIsFound) {
@@ -187,14 +188,14 @@ TEST(FieldLimits, AnOrderThatOnlyTheSearchFindsIsFound) {
   }
   add_sum(model, "r", ends, {r});
   model.require(r);
-  for (int pass = 0; pass < 10; ++pass) model.submit();
+  for (int iteration = 0; iteration < 10; ++iteration) model.submit();
   graph.wait();
   EXPECT_EQ(model.host_view(r)(0), 5);
   EXPECT_LE(model.pool().counts().most_held, 7 * block);
 }
 
 /// All graphs of up to four tasks that make one block each and read some of those before, with
-/// every limit, two passes in flight, and an ordinary task between them.
+/// every limit, two iterations in flight, and an ordinary task between them.
 TEST(FieldLimits, NobodyWaitsForEverInAnySmallGraph) {
   Watchdog const watchdog(std::chrono::seconds(120), "FieldLimits.NobodyWaitsForEver");
   int runs = 0, refused = 0;
@@ -240,7 +241,7 @@ TEST(FieldLimits, NobodyWaitsForEverInAnySmallGraph) {
           continue;
         }
         double before = 0;
-        for (int pass = 0; pass < 3; ++pass) {
+        for (int iteration = 0; iteration < 3; ++iteration) {
           model.submit();
           host_task("between", ResourcePolicy(graph, read_write(y)),
                     [=, &before] { before = y(0); });
@@ -283,7 +284,7 @@ TEST(FieldLimits, WhoNeedsNoMemoryNeverWaitsForAny) {
   });
   host_task("bare", ResourcePolicy(model, write(z)), [&](F::view const&) { ++bare; });
   model.require(z);
-  for (int pass = 0; pass < 5; ++pass) model.submit();
+  for (int iteration = 0; iteration < 5; ++iteration) model.submit();
   EXPECT_EQ(model.tasks_held_back(), 4U);
   while (bare < 5) std::this_thread::yield();  // all of them, past four that wait
   go = true;

@@ -153,9 +153,9 @@ template <class... Where>
   bind(most, of_most);
   bind(total, of_total);
   Expected const right = expected();
-  for (int pass = 0; pass < 3; ++pass) {
+  for (int iteration = 0; iteration < 3; ++iteration) {
     Kokkos::deep_copy(out, 0.0);
-    if (is_frozen && pass > 0)
+    if (is_frozen && iteration > 0)
       graph.replay(model.record(), 2);
     else
       model.submit();
@@ -210,7 +210,7 @@ SPACE_TEST(FieldResults, OfNothingIsWhatTheReducerBeginsWith) {
   EXPECT_EQ(value(most), Kokkos::reduction_identity<double>::max());
 }
 
-/// Outside of a model a field that has memory between passes is as good as its View.
+/// Outside of a model a field that has memory between iterations is as good as its View.
 SPACE_TEST(FieldResults, GoIntoKeptFieldsFromAnyTask) {
   TaskGraph graph(with_workers(2));
   FieldGraph model(graph, {.targets = {target<Space>()}});
@@ -261,7 +261,7 @@ SPACE_TEST(FieldCopies, CopyPartsAndOtherLayoutsAndFill) {
   parallel_for("p", ResourcePolicy(model, Range({0, 0}, {rows, columns}), write(p)), Number());
   model.require(to);
   model.require(of_row);
-  for (int pass = 0; pass < 2; ++pass) {
+  for (int iteration = 0; iteration < 2; ++iteration) {
     Kokkos::deep_copy(out, -1.0);
     model.submit();
     graph.wait();

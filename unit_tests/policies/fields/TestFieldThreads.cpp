@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Models whose graph is given other numbers of threads between passes.
+// Models whose graph is given other numbers of threads between iterations.
 #include "FieldsTest.hpp"
 
 #include <cstddef>
@@ -22,7 +22,7 @@ F make(FieldGraph& model, std::string const& name) {
   return model.field<double*, Kokkos::LayoutRight>(name, n);
 }
 
-TEST(FieldThreads, PassesGoOnWithinTheirLimit) {
+TEST(FieldThreads, IterationsGoOnWithinTheirLimit) {
   TaskGraph graph(with_workers(4));
   FieldGraph model(graph, {.memory_limit = 7 * block});  // six fluxes and a rate
   Values const y("y", n);

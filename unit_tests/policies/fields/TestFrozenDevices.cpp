@@ -36,7 +36,7 @@ F line(FieldGraph& model, std::string name) {
   return model.field<double*, Kokkos::LayoutRight>(Label(std::move(name)), length);
 }
 void add_on(FieldGraph& model, Label label, int number, F const& from, F const& to) {
-  // The range is looked up when a pass is submitted, or recorded, and stays.
+  // The range is looked up when an iteration is submitted, or recorded, and stays.
   parallel_for(
       std::move(label),
       ResourcePolicy(model, extent(to), read(from), write(to), on<Simulated>, device(number)),
@@ -164,10 +164,10 @@ TEST_P(FrozenOnSimulated, ADualViewIsCopiedAsThePlanSaysAndItsFlagsFollow) {
   add_on(model, "q", 0, from, q);
   add_on(model, "y", 0, q, to);
   model.require(to);
-  // Both sides of y are up to date; after a pass the one on the device is.
+  // Both sides of y are up to date; after an iteration the one on the device is.
   EXPECT_THAT(message_of([&] { static_cast<void>(model.record()); }),
               AllOf(HasSubstr("the DualView \"y\" ("), HasSubstr("TestFrozenDevices.cpp:"),
-                    HasSubstr("up to date on the host"), HasSubstr("submit one pass before")));
+                    HasSubstr("up to date on the host"), HasSubstr("submit one iteration before")));
   model.submit();
   graph.wait();
   EXPECT_TRUE(y.need_sync_host());
@@ -215,9 +215,9 @@ TEST_P(FrozenOnSimulated, WaitUntilThePlacementHasSettled) {
   anywhere("y", q, to);
   model.require(to);
   if (*graph.options().serial) GTEST_SKIP() << "all tasks are on the host";
-  int passes = 0;
+  int iterations = 0;
   std::string message;
-  for (; passes < 20; ++passes) {
+  for (; iterations < 20; ++iterations) {
     message = message_of([&] {
       Plan const plan = model.record();
       graph.replay(plan, 3);
@@ -225,12 +225,12 @@ TEST_P(FrozenOnSimulated, WaitUntilThePlacementHasSettled) {
     });
     if (message == "no exception") break;
     EXPECT_THAT(message, AllOf(HasSubstr("placement policy \"hybrid\" still measures"),
-                               HasSubstr("submit passes until")));
+                               HasSubstr("submit iterations until")));
     model.submit();
     graph.wait();
   }
-  EXPECT_GE(passes, 4);  // each task twice on each type
-  EXPECT_LT(passes, 20);
+  EXPECT_GE(iterations, 4);  // each task twice on each type
+  EXPECT_LT(iterations, 20);
   EXPECT_EQ(y(0), 2);
 }
 

@@ -39,13 +39,13 @@ void increase(FieldGraph& model, std::string label, F const& from, F const& to,
 bool is_probe(SimulatedRecord const& record) {
   return record.name.starts_with("probe");
 }
-/// A pass, and its end. Virtual time is the same in each run when one thread does all, and it does
-/// where the main thread submits inside of its wait.
-void run_pass(FieldGraph& model) {
+/// An iteration, and its end. Virtual time is the same in each run when one thread does all, and it
+/// does where the main thread submits inside of its wait.
+void run_iteration(FieldGraph& model) {
   if (all_is_serial())
     model.submit();
   else
-    host_task("pass", ResourcePolicy(model.graph(), main_thread), [&] { model.submit(); });
+    host_task("iteration", ResourcePolicy(model.graph(), main_thread), [&] { model.submit(); });
   model.graph().wait();
 }
 std::map<std::string, FieldTarget> assignment_of(FieldGraph const& model) {
@@ -105,11 +105,11 @@ TEST_F(Hybrid, AProbeTakesWhatTheLinkIsMadeToTake) {
     F const from = model.bind("x", x), to = model.bind("y", y);
     increase(model, "y", from, to);
     model.require(to);
-    constexpr int passes = 3;
-    for (int pass = 0; pass < passes; ++pass) model.submit();  // without a wait
+    constexpr int iterations = 3;
+    for (int iteration = 0; iteration < iterations; ++iteration) model.submit();  // without a wait
     graph.wait();
     EXPECT_EQ(y(n - 1), 1);
-    ASSERT_EQ(probing->probed.size(), 6U * passes);
+    ASSERT_EQ(probing->probed.size(), 6U * iterations);
     for (std::size_t k = 0; k < probing->probed.size(); ++k) {
       TransferTime const& time = probing->probed[k];
       EXPECT_FALSE(time.is_lost);
@@ -123,8 +123,8 @@ TEST_F(Hybrid, AProbeTakesWhatTheLinkIsMadeToTake) {
       EXPECT_DOUBLE_EQ(costs.cost(from, to, 0), 100);
       EXPECT_DOUBLE_EQ(costs.cost(from, to, 1'000'000), 100 + 500'000);
     }
-    EXPECT_EQ(probing->others.size(), 2U * passes);
-    // Each had all links for itself, also beside passes that were in flight.
+    EXPECT_EQ(probing->others.size(), 2U * iterations);
+    // Each had all links for itself, also beside iterations that were in flight.
     std::vector<SimulatedRecord> all;
     for (int number : {0, 1})
       for (SimulatedRecord const& record : copies_of(number)) all.push_back(record);
@@ -157,7 +157,7 @@ TEST_F(Hybrid, ATaskIsMeasuredAlone) {
     parallel_for("y", ResourcePolicy(model, n, read(made), write(y), on<Simulated>, device(1)),
                  [](int k, In in, F::view const& to) { to(k) = in[0](k) + in[3](k); });
     model.require(y);
-    for (int pass = 0; pass < 3; ++pass) model.submit();
+    for (int iteration = 0; iteration < 3; ++iteration) model.submit();
     graph.wait();
     ASSERT_EQ(probing->times.size(), 15U);
     for (PlacementTime const& time : probing->times) EXPECT_EQ(time.nanoseconds, 10);
@@ -196,8 +196,8 @@ TEST_F(Hybrid, LinksAreMeasuredWhileTasksAre) {
       else
         parallel_for("y", ResourcePolicy(model, n, read(x), write(y), on<Simulated>), Increase{});
       model.require(y);
-      for (int pass = 0; pass < 8; ++pass) {
-        run_pass(model);
+      for (int iteration = 0; iteration < 8; ++iteration) {
+        run_iteration(model);
       }
       std::map<std::string, int> probes;
       std::uint64_t last_probe = 0;
@@ -219,7 +219,7 @@ TEST_F(Hybrid, LinksAreMeasuredWhileTasksAre) {
       // A task of 100 against 10 and two copies of 52.
       EXPECT_EQ(assignment_of(model).at("y"), FieldTarget(host));
       model.invalidate();
-      run_pass(model);
+      run_iteration(model);
       auto const copies = copies_of(0);
       EXPECT_TRUE(std::any_of(copies.begin(), copies.end(), [&](auto const& record) {
         return is_probe(record) && record.order > last_probe;
@@ -228,10 +228,10 @@ TEST_F(Hybrid, LinksAreMeasuredWhileTasksAre) {
   }
 }
 
-/// Copies that no pass before the decision makes: between two devices of different kinds.
-TEST_F(Hybrid, ALinkIsKnownThatNoPassHasUsed) {
+/// Copies that no iteration before the decision makes: between two devices of different kinds.
+TEST_F(Hybrid, ALinkIsKnownThatNoIterationHasUsed) {
   if (all_is_serial()) GTEST_SKIP() << "nothing runs on a device";
-  // On device 0 a pass takes 10 + 2 * 40 + 10, on device 1 300 + 2 * 20 + 300.
+  // On device 0 an iteration takes 10 + 2 * 40 + 10, on device 1 300 + 2 * 20 + 300.
   Simulated::configure_each(
       {{.virtual_time = true, .kernel_units = 40, .concurrent_kernels = 1, .link_latency = 10},
        {.units_per_ns = 2, .kernel_units = 40, .concurrent_kernels = 1, .link_latency = 300}});
@@ -243,8 +243,8 @@ TEST_F(Hybrid, ALinkIsKnownThatNoPassHasUsed) {
   increase(model, "q", x, q, 1000);
   increase(model, "y", q, y, 1000);
   model.require(y);
-  for (int pass = 0; pass < 7; ++pass) {
-    run_pass(model);
+  for (int iteration = 0; iteration < 7; ++iteration) {
+    run_iteration(model);
   }
   for (auto const& [label, where] : assignment_of(model)) EXPECT_EQ(where, gpu(0)) << label;
   int between = 0;
@@ -275,9 +275,9 @@ TEST_F(Hybrid, WhatRunsSideBySideIsSplit) {
   model.require(to_a);
   model.require(to_b);
   std::int64_t takes = 0;
-  for (int pass = 0; pass < 8; ++pass) {
+  for (int iteration = 0; iteration < 8; ++iteration) {
     std::int64_t const begin = Simulated::clock().now();
-    run_pass(model);
+    run_iteration(model);
     takes = Simulated::clock().now() - begin;
   }
   auto const where = assignment_of(model);
@@ -311,10 +311,10 @@ TEST_F(Hybrid, WhatADeviceHasIsALimit) {
     increase(model, "r", q, r);
     increase(model, "y", r, to);
     model.require(to);
-    for (int pass = 0; pass < 10; ++pass) {
-      Kokkos::deep_copy(x, pass);
-      run_pass(model);
-      ASSERT_EQ(y(wide - 1), pass + 3);
+    for (int iteration = 0; iteration < 10; ++iteration) {
+      Kokkos::deep_copy(x, iteration);
+      run_iteration(model);
+      ASSERT_EQ(y(wide - 1), iteration + 3);
     }
     bool const is_there = blocks >= 2 && !all_is_serial();
     for (auto const& [label, where] : assignment_of(model))
@@ -323,15 +323,16 @@ TEST_F(Hybrid, WhatADeviceHasIsALimit) {
     int launches = 0;
     for (SimulatedRecord const& record : Simulated::device().log())
       if (record.kind == Kind::launch) ++launches;
-    EXPECT_EQ(launches, is_there ? 3 * (2 + 6) : 0) << "two passes measure, after two of the host";
+    EXPECT_EQ(launches, is_there ? 3 * (2 + 6) : 0)
+        << "two iterations measure, after two of the host";
   }
 }
 
 /// Half of the tasks have room on the device, and only those are sent there to be measured.
-TEST_F(Hybrid, TasksAreMeasuredInAsManyPassesAsTheirMemoryNeeds) {
+TEST_F(Hybrid, TasksAreMeasuredInAsManyIterationsAsTheirMemoryNeeds) {
   if (all_is_serial()) GTEST_SKIP() << "nothing runs on a device";
-  // Three independent tasks, each with a copy of its own of what it reads: two blocks each; a pass
-  // has room for all, one after the other, on the device, or on the host.
+  // Three independent tasks, each with a copy of its own of what it reads: two blocks each; an
+  // iteration has room for all, one after the other, on the device, or on the host.
   use({.kernel_units = 10, .link_latency = 5});
   TaskGraph graph(one_lane());
   FieldGraph model(
@@ -358,8 +359,8 @@ TEST_F(Hybrid, TasksAreMeasuredInAsManyPassesAsTheirMemoryNeeds) {
                         })));
   model.require(y);
   std::set<std::string> launched;
-  for (int pass = 0; pass < 12; ++pass) {
-    run_pass(model);
+  for (int iteration = 0; iteration < 12; ++iteration) {
+    run_iteration(model);
     ASSERT_EQ(results[0](n - 1), 3);
   }
   for (SimulatedRecord const& record : Simulated::device().log())
@@ -394,8 +395,8 @@ TEST_F(Hybrid, TheHostMayBeTooSmallToo) {
                         HasSubstr("of the limit of 0 bytes 0 are available")));
       continue;
     }
-    for (int pass = 0; pass < 6; ++pass) {
-      run_pass(model);
+    for (int iteration = 0; iteration < 6; ++iteration) {
+      run_iteration(model);
     }
     EXPECT_EQ(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y)(n - 1), 2);
     for (auto const& [label, where] : assignment_of(model))
@@ -404,7 +405,7 @@ TEST_F(Hybrid, TheHostMayBeTooSmallToo) {
   }
 }
 
-/// A field that is there between passes takes room from what was decided.
+/// A field that is there between iterations takes room from what was decided.
 TEST_F(Hybrid, WhatHasBeenDecidedIsGivenUpWhereItDoesNotFitAnyMore) {
   if (all_is_serial()) GTEST_SKIP() << "all is on the host";
   use({.kernel_units = 10, .memory = 2 * wide_block});
@@ -415,9 +416,9 @@ TEST_F(Hybrid, WhatHasBeenDecidedIsGivenUpWhereItDoesNotFitAnyMore) {
   increase(model, "q", from, q);
   increase(model, "y", q, to);
   model.require(to);
-  auto const run = [&](int passes, FieldTarget const& where) {
-    for (int pass = 0; pass < passes; ++pass) {
-      run_pass(model);
+  auto const run = [&](int iterations, FieldTarget const& where) {
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      run_iteration(model);
       ASSERT_EQ(y(wide - 1), 2);
     }
     for (auto const& [label, place] : assignment_of(model)) EXPECT_EQ(place, where) << label;

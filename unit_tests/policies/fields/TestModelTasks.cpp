@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tasks of a model beside their fields: how they are called in errors and records, what orders
 // them, what their futures are, fields that are bound anew, tasks that are replaced, and what the
-// scheduling policy knows of passes.
+// scheduling policy knows of iterations.
 #include "FieldsTest.hpp"
 
 #include <Trellis_PriorityPolicy.hpp>
@@ -43,7 +43,7 @@ class ModelTasks : public testing::TestWithParam<bool> {
       seen.push_back(name);
     };
   }
-  std::vector<std::string> pass() {
+  std::vector<std::string> iteration() {
     model.submit();
     graph.wait();
     return std::exchange(seen, {});
@@ -74,21 +74,21 @@ TEST_P(ModelTasks, AreDescribedByTheFieldsOfToday) {
         message_of([&] { graph.wait(); }),
         AllOf(HasSubstr("task \"use\""), HasSubstr("read \"q\", read \"r\", write \"out\"]"),
               Not(HasSubstr("runs of"))));
-    pass();
+    iteration();
   };
   expect();
   model.lock(q);
-  pass();
+  iteration();
   expect();
   model.unlock(q);
-  pass();
+  iteration();
   expect();
   model.lock(r);  // may have the block that q had
-  pass();
+  iteration();
   expect();
   model.unlock(r);
   model.store(q, FieldStorage::persistent);
-  pass();
+  iteration();
   expect();
   std::set<std::string> const names{"q", "r", "out", "look"};  // a task without fields: its own
   for (TaskRecord const& node : graph.dependency_graph().nodes())
@@ -128,7 +128,7 @@ TEST_P(ModelTasks, HaveFuturesThatSayWhatTheyAre) {
   model.require(q);
   EXPECT_TRUE(task.valid());
   auto const told = AllOf(HasSubstr("stands for the task \"make q\" ("),
-                          HasSubstr("TestModelTasks.cpp:"), HasSubstr("once in each pass"));
+                          HasSubstr("TestModelTasks.cpp:"), HasSubstr("once in each iteration"));
   for (int k = 0; k < 2; ++k) {
     EXPECT_THAT(message_of([&] { task.get(); }), told);
     EXPECT_THAT(message_of([&] { task.wait(); }), told);
@@ -137,7 +137,7 @@ TEST_P(ModelTasks, HaveFuturesThatSayWhatTheyAre) {
     EXPECT_THAT(
         message_of([&] { host_task("x", ResourcePolicy(graph, after(task)), [] {}); }),
         AllOf(HasSubstr("\"x\""), HasSubstr("after the task \"make q\""), HasSubstr("of a model")));
-    pass();
+    iteration();
   }
   FieldGraph other(graph);
   EXPECT_THAT(message_of([&] { host_task("y", ResourcePolicy(other, after(task)), [] {}); }),
@@ -150,7 +150,7 @@ TEST_P(ModelTasks, HaveFuturesThatSayWhatTheyAre) {
   EXPECT_THAT(message_of([&] { left.get(); }), HasSubstr("not there any more"));
 }
 
-TEST_P(ModelTasks, AreNoSections) {
+TEST_P(ModelTasks, AreNoForkJoins) {
   F const q = make("q");
   EXPECT_THAT(
       message_of([&] { fork_join("sweep", ResourcePolicy(model, write(q)), [](TaskScope&) {}); }),
@@ -158,7 +158,7 @@ TEST_P(ModelTasks, AreNoSections) {
   // The model has no such task.
   host_task("make q", ResourcePolicy(model, write(q)), note("q"));
   model.require(q);
-  EXPECT_THAT(pass(), ElementsAre("q"));
+  EXPECT_THAT(iteration(), ElementsAre("q"));
 }
 
 // --- order ---------------------------------------------------------------------------------------
@@ -171,8 +171,8 @@ TEST_P(ModelTasks, ComeAfterThoseThatTheyName) {
   host_task("last", ResourcePolicy(model, write(b), after(both), priority(9)), note("b"));
   model.require(a);
   model.require(b);
-  EXPECT_THAT(pass(), ElementsAre("first", "a", "b"));  // one that is named is needed
-  EXPECT_THAT(pass(), ElementsAre("first", "a", "b"));
+  EXPECT_THAT(iteration(), ElementsAre("first", "a", "b"));  // one that is named is needed
+  EXPECT_THAT(iteration(), ElementsAre("first", "a", "b"));
   Plan const plan = model.record();
   graph.replay(plan, 2);
   graph.wait();
@@ -187,8 +187,8 @@ TEST_P(ModelTasks, ComeAfterTasksOfTheGraph) {
   });
   host_task("a", ResourcePolicy(model, write(a), after(before)), note("a"));
   model.require(a);
-  EXPECT_THAT(pass(), ElementsAre("before", "a"));
-  EXPECT_THAT(pass(), ElementsAre("a"));
+  EXPECT_THAT(iteration(), ElementsAre("before", "a"));
+  EXPECT_THAT(iteration(), ElementsAre("a"));
   TaskGraph other(with_workers(1));
   auto const elsewhere = host_task("elsewhere", ResourcePolicy(other), [] {});
   EXPECT_THAT(
@@ -202,7 +202,7 @@ TEST_P(ModelTasks, ComeAfterTasksOfTheGraph) {
                 host_task("b", ResourcePolicy(model, value(number)), [](int const&) {});
               }),
               HasSubstr("value(...)"));
-  EXPECT_THAT(pass(), ElementsAre("a"));
+  EXPECT_THAT(iteration(), ElementsAre("a"));
 }
 
 /// As in a graph: in the order in which the model got them.
@@ -219,9 +219,9 @@ TEST_P(ModelTasks, AreOrderedByTokens) {
   host_task("5", ResourcePolicy(model, write(token), at(5), priority(9)), note("5"));
   model.require(fields[4]);
   // It needs those that write before it, but not the one that has only read before these.
-  EXPECT_THAT(pass(), ElementsAre("1", "2", "4"));
+  EXPECT_THAT(iteration(), ElementsAre("1", "2", "4"));
   for (F const& each : fields) model.require(each);
-  for (int k = 0; k < 3; ++k) EXPECT_THAT(pass(), ElementsAre("0", "1", "2", "3", "4", "5"));
+  for (int k = 0; k < 3; ++k) EXPECT_THAT(iteration(), ElementsAre("0", "1", "2", "3", "4", "5"));
   // What is no Token and no field is not written.
   Values const x("x", 4);
   EXPECT_THAT(message_of([&] { host_task("x", ResourcePolicy(model, write(x)), note("x")); }),
@@ -235,8 +235,8 @@ TEST_P(ModelTasks, AreOrderedBySynchronizingOnes) {
   host_task("barrier", ResourcePolicy(model, write(b), synchronizing), note("barrier"));
   host_task("c", ResourcePolicy(model, write(c), priority(5)), note("c"));
   for (F const& each : {a, b, c}) model.require(each);
-  for (int k = 0; k < 3; ++k) EXPECT_THAT(pass(), ElementsAre("a", "barrier", "c"));
-  // In the graph, too: a task after the pass comes after it.
+  for (int k = 0; k < 3; ++k) EXPECT_THAT(iteration(), ElementsAre("a", "barrier", "c"));
+  // In the graph, too: a task after the iteration comes after it.
   TaskRecord const node =
       graph.dependency_graph().node(graph.dependency_graph().find("barrier").back());
   EXPECT_TRUE(node.synchronizing);
@@ -270,7 +270,7 @@ TEST_P(ModelTasks, GetTheMemoryThatAFieldIsBoundToAnew) {
   add_step(model, from, to);
   model.require(to);
   Values* levels[] = {&a, &b, &c};
-  for (int pass = 0; pass < 9; ++pass) {
+  for (int iteration = 0; iteration < 9; ++iteration) {
     model.submit();
     std::rotate(levels, levels + 1, levels + 3);
     model.bind("old", *levels[0]);  // which is that of the other one, for a moment
@@ -279,8 +279,8 @@ TEST_P(ModelTasks, GetTheMemoryThatAFieldIsBoundToAnew) {
   graph.wait();
   EXPECT_EQ((*levels[0])(3), 9);
   EXPECT_EQ((*levels[2])(3), 8);
-  // One that is held nowhere else lives as long as a pass needs it.
-  for (int pass = 0; pass < 5; ++pass) {
+  // One that is held nowhere else lives as long as an iteration needs it.
+  for (int iteration = 0; iteration < 5; ++iteration) {
     model.bind("old", Values("old", 4));
     model.bind("new", Values("new", 4));
     model.submit();
@@ -301,7 +301,7 @@ TEST_P(ModelTasks, SwapTimeLevels) {
             [](F::read_view const& in, F::view const& out) { out(0) = in(0) + 1; });
   model.require(to);
   model.require(other);
-  for (int pass = 0; pass < 7; ++pass) {
+  for (int iteration = 0; iteration < 7; ++iteration) {
     model.submit();
     model.swap(from, to);
     model.swap(kept, other);
@@ -372,7 +372,7 @@ TEST_P(ModelTasks, AreReplaced) {
   auto const last = host_task("last", ResourcePolicy(model, read(q), write(to)), note("last"));
   host_task("behind", ResourcePolicy(model, after(flux)), note("behind"));
   model.require(to);
-  EXPECT_THAT(pass(), testing::UnorderedElementsAre("flux", "last", "behind"));
+  EXPECT_THAT(iteration(), testing::UnorderedElementsAre("flux", "last", "behind"));
   Plan const plan = model.record();
   F const extra = make("extra");
   model.replace(flux, [&] {
@@ -380,7 +380,7 @@ TEST_P(ModelTasks, AreReplaced) {
     host_task("extra", ResourcePolicy(model, write(extra)), note("extra"));
   });
   EXPECT_THAT(model.order()[1], "limited flux");
-  EXPECT_THAT(pass(), testing::UnorderedElementsAre("extra", "limited", "last", "behind"));
+  EXPECT_THAT(iteration(), testing::UnorderedElementsAre("extra", "limited", "last", "behind"));
   EXPECT_THAT(message_of([&] { flux.get(); }), HasSubstr("\"limited flux\""));
   graph.replay(plan);
   graph.wait();
@@ -395,7 +395,7 @@ TEST_P(ModelTasks, AreReplaced) {
                 });
               }),
               HasSubstr("in the mode read_write"));
-  EXPECT_THAT(pass(), testing::UnorderedElementsAre("extra", "limited", "last", "behind"));
+  EXPECT_THAT(iteration(), testing::UnorderedElementsAre("extra", "limited", "last", "behind"));
 }
 
 // --- what the policy knows -----------------------------------------------------------------------
@@ -426,7 +426,7 @@ TEST(ModelPriorities, AreThoseOfPathsAndThenMeasured) {
   host_task("l1", ResourcePolicy(model, read(gate), write(l1)), body("l1", 0));
   host_task("end", ResourcePolicy(model, read(heavy), read(l3), write(out)), body("end", 0));
   model.require(out);
-  auto const pass = [&] {
+  auto const iteration = [&] {
     std::atomic<bool> holds{true};
     host_task("hold", ResourcePolicy(graph, write(g)), [&](auto const&) {
       while (holds) std::this_thread::yield();
@@ -439,15 +439,15 @@ TEST(ModelPriorities, AreThoseOfPathsAndThenMeasured) {
     return std::exchange(seen, {});
   };
   // Of two with one task behind each, the one that has been ready longer.
-  EXPECT_THAT(pass(), ElementsAre("l1", "l2", "heavy", "l3", "end"));
+  EXPECT_THAT(iteration(), ElementsAre("l1", "l2", "heavy", "l3", "end"));
   ASSERT_EQ(policy->plans().size(), 1U);
   EXPECT_EQ(policy->urgency_of_plan(policy->plans()[0]).size(), 5U);
-  for (int k = 0; k < 3; ++k) EXPECT_EQ(pass().front(), "heavy") << k;
-  // The same passes are one plan, also after a look at others.
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(iteration().front(), "heavy") << k;
+  // The same iterations are one plan, also after a look at others.
   model.lock(l2);
-  pass();
+  iteration();
   model.unlock(l2);
-  pass();
+  iteration();
   EXPECT_EQ(policy->plans().size(), 1U);
 }
 

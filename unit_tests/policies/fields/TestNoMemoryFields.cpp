@@ -33,7 +33,7 @@ struct HeldSum : Sum {
 
 struct Program {
   char const* name;
-  /// Makes a model, and passes; after them `ends` has this value in each element.
+  /// Makes a model, and iterations; after them `ends` has this value in each element.
   std::function<void(TaskGraph&, FieldGraph&, Values const&)> run;
   double value;
   std::function<void(FieldGraphOptions&)> options = [](FieldGraphOptions&) {};
@@ -58,8 +58,9 @@ Future<void> sum(FieldGraph& model, Label label, std::initializer_list<F> in, F 
   });
   return made;
 }
-/// A pass that finds no memory may have been submitted in part; that does no harm to the next.
-void passes(FieldGraph& model, int number) {
+/// An iteration that finds no memory may have been submitted in part; that does no harm to the
+/// next.
+void iterations(FieldGraph& model, int number) {
   for (int k = 0; k < number; ++k) call_until_done([&] { model.submit(); });
 }
 void wait(TaskGraph& graph) {
@@ -75,14 +76,14 @@ std::vector<Program> programs() {
     for (F const& each : {a, b, c, d}) sum(model, "make", {}, each);
     sum(model, "end", {a, b, c, d}, end);
     call_until_done([&] { model.require(end); });
-    passes(model, 3);
+    iterations(model, 3);
     wait(graph);
   };
   all.push_back({"a model", fan, 5});
   all.push_back({"a serial model", fan, 5, [](FieldGraphOptions&) {}, true});
   all.push_back({"a model with a limit", fan, 5,
                  [](FieldGraphOptions& options) { options.memory_limit = 4 * block; }});
-  all.push_back({"passes that wait for memory",
+  all.push_back({"iterations that wait for memory",
                  [](TaskGraph& graph, FieldGraph& model, Values const& ends) {
                    F const end = bind(model, "end", ends);
                    for (auto const& [name, other] : {std::pair("a", "a'"), std::pair("b", "b'"),
@@ -97,7 +98,7 @@ std::vector<Program> programs() {
                    }
                    sum(model, "end", {}, end);
                    call_until_done([&] { model.require(end); });
-                   passes(model, 2);
+                   iterations(model, 2);
                    wait(graph);
                  },
                  1, [](FieldGraphOptions& options) { options.memory_limit = 2 * block; }});
@@ -120,7 +121,7 @@ std::vector<Program> programs() {
                    Plan plan;
                    call_until_done([&] { plan = model.record(); });
                    call_until_done([&] { (void)graph.replay(plan, 2); });
-                   passes(model, 1);
+                   iterations(model, 1);
                    call_until_done([&] { (void)graph.replay(plan); });
                    wait(graph);
                  },
@@ -136,12 +137,12 @@ std::vector<Program> programs() {
                    sum(model, "end", {q, r}, end);
                    call_until_done([&] { model.require(end); });
                    call_until_done([&] { model.lock(r); });
-                   passes(model, 1);
+                   iterations(model, 1);
                    call_until_done([&] { model.swap(p, q); });
-                   passes(model, 1);
+                   iterations(model, 1);
                    call_until_done([&] { model.unlock(r); });
                    wait(graph);
-                   passes(model, 1);
+                   iterations(model, 1);
                    wait(graph);
                  },
                  4});
@@ -152,7 +153,7 @@ std::vector<Program> programs() {
                    sum(model, "a", {}, a);
                    auto const old = sum(model, "end", {a}, end);
                    call_until_done([&] { model.require(end); });
-                   passes(model, 1);
+                   iterations(model, 1);
                    F const b = field(model, "b");
                    sum(model, "b", {a}, b);
                    call_until_done([&] {
@@ -163,11 +164,11 @@ std::vector<Program> programs() {
                            HeldSum());
                      });
                    });
-                   passes(model, 1);
+                   iterations(model, 1);
                    call_until_done([&] { model.bind("end", Values("other", n)); });
-                   passes(model, 1);
+                   iterations(model, 1);
                    call_until_done([&] { model.bind("end", ends); });
-                   passes(model, 1);
+                   iterations(model, 1);
                    wait(graph);
                  },
                  4});
@@ -203,7 +204,7 @@ std::vector<Program> programs() {
                      });
          });
          call_until_done([&] { model.require(end); });
-         passes(model, 2);
+         iterations(model, 2);
          wait(graph);
        },
        2.0 * n});

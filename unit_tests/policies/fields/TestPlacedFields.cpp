@@ -83,12 +83,12 @@ struct AddUp {
                               write(q), runs_on<HostKernels, Space>),
                Double());
   model.require(to);
-  for (int pass = 0; pass < 6; ++pass) {
-    Kokkos::deep_copy(x, pass);
+  for (int iteration = 0; iteration < 6; ++iteration) {
+    Kokkos::deep_copy(x, iteration);
     model.submit();
     graph.wait();
     y.sync_host();
-    ASSERT_EQ(y.view_host()(length - 1), 3 * (2 * (2 * pass + 1) + 1) + 3);
+    ASSERT_EQ(y.view_host()(length - 1), 3 * (2 * (2 * iteration + 1) + 1) + 3);
   }
 }
 

@@ -90,12 +90,12 @@ TEST_F(Places, AFieldIsCopiedOnceToEachPlaceThatNeedsIt) {
   EXPECT_EQ(model.memory(gpu(0)).transient, block);
   EXPECT_EQ(model.memory(gpu(1)).transient, block) << "one copy for three readers";
   EXPECT_EQ(model.memory(host).transient, block);
-  for (int pass = 1; pass <= 2; ++pass) {
+  for (int iteration = 1; iteration <= 2; ++iteration) {
     model.submit();
     graph.wait();
     std::size_t copies = 0;
     for (int device = 0; device < 4; ++device) copies += copies_of(device).size();
-    EXPECT_EQ(copies, 4U * static_cast<std::size_t>(pass)) << "none is used again";
+    EXPECT_EQ(copies, 4U * static_cast<std::size_t>(iteration)) << "none is used again";
     for (FieldTarget const& each : {FieldTarget(host), gpu(0), gpu(1)})
       EXPECT_EQ(model.pool().counts(each).live, model.memory(each).persistent);
   }
@@ -190,8 +190,8 @@ struct Heat {
       add_on_host(model, "divergence", flux, to);
     model.require(to);
   }
-  /// What a pass takes.
-  std::int64_t pass(double value) {
+  /// What an iteration takes.
+  std::int64_t iteration(double value) {
     Kokkos::deep_copy(T, value);
     Kokkos::deep_copy(r, -1);
     std::int64_t const begin = Simulated::clock().now();
@@ -208,21 +208,21 @@ TEST_F(Places, TheHeatEquationTakesWhatIsExpected) {
   {
     TaskGraph graph(one_lane());
     Heat heat(graph, {host, gpu()}, make_host_placement());
-    EXPECT_EQ(heat.pass(1), 400);
+    EXPECT_EQ(heat.iteration(1), 400);
     EXPECT_TRUE(copies_of(0).empty());
   }
   {
     TaskGraph graph(one_lane());
     Heat heat(graph, {host, gpu()}, nullptr, Heat::Where::fluxes_on_device);
-    EXPECT_EQ(heat.pass(2), 290);
+    EXPECT_EQ(heat.iteration(2), 290);
     EXPECT_EQ(copies_of(0).size(), 4U) << "the fluxes share a copy of T";
-    EXPECT_EQ(heat.pass(3), 290);
+    EXPECT_EQ(heat.iteration(3), 290);
   }
   Simulated::device().clear_log();
   {
     TaskGraph graph(one_lane());
     Heat heat(graph, {gpu(), host}, make_order_placement());
-    EXPECT_EQ(heat.pass(4), 130);
+    EXPECT_EQ(heat.iteration(4), 130);
     EXPECT_EQ(copies_of(0).size(), 2U);
     EXPECT_EQ(heat.model.pool().counts(host).most_live, 0U);
   }
@@ -261,7 +261,7 @@ TEST_F(Places, HybridMeasuresOnceAtEachTypeAndThenKeepsToIt) {
     TaskGraph graph(one_lane());
     Heat heat(graph, {host, gpu(0), gpu(1)}, make_hybrid_placement());
     int const types = 3, runs = 2;
-    for (int pass = 0; pass < runs * types; ++pass) heat.pass(pass);
+    for (int iteration = 0; iteration < runs * types; ++iteration) heat.iteration(iteration);
     for (int number : {0, 1}) {
       std::map<std::string, int> ran;
       for (SimulatedRecord const& record : Simulated::device(number).log())
@@ -270,13 +270,13 @@ TEST_F(Places, HybridMeasuresOnceAtEachTypeAndThenKeepsToIt) {
       for (auto const& [name, times] : ran) EXPECT_EQ(times, runs) << name;
       Simulated::device(number).clear_log();
     }
-    std::int64_t const takes = heat.pass(7);
+    std::int64_t const takes = heat.iteration(7);
     if (launch == 0) EXPECT_EQ(takes, 4 * 10 + 2 * 45);  // all on the faster device
     for (auto const& [label, where] : heat.model.assignment()) EXPECT_EQ(where, gpu(1)) << label;
-    for (int pass = 0; pass < 3; ++pass) EXPECT_EQ(heat.pass(pass), takes);
+    for (int iteration = 0; iteration < 3; ++iteration) EXPECT_EQ(heat.iteration(iteration), takes);
     EXPECT_TRUE(Simulated::device(0).log().empty());
     heat.model.invalidate();
-    heat.pass(1);
+    heat.iteration(1);
     for (auto const& [label, where] : heat.model.assignment())
       EXPECT_EQ(where, FieldTarget(host)) << "it measures again";
   }
@@ -317,7 +317,7 @@ TEST_F(Places, TimesAreOfKernelsAndOfMemoryThatIsWarm) {
     add_anywhere(model, "q", {from}, q);
     add_on_host(model, "y", {q}, to);
     model.require(to);
-    for (int pass = 0; pass < 2; ++pass) {
+    for (int iteration = 0; iteration < 2; ++iteration) {
       model.submit();
       graph.wait();
     }
@@ -336,7 +336,7 @@ TEST_F(Places, TimesAreOfKernelsAndOfMemoryThatIsWarm) {
     EXPECT_FALSE(time.is_lost || time.is_probe);
     EXPECT_EQ(time.nanoseconds, 45);
     EXPECT_EQ(time.bytes, block);
-    EXPECT_EQ(time.found_new_memory, k < 2) << "in the first pass";
+    EXPECT_EQ(time.found_new_memory, k < 2) << "in the first iteration";
   }
 }
 
@@ -434,7 +434,7 @@ TEST_F(Places, PartsOfWhatIsBoundAreComputedElsewhere) {
       ResourcePolicy(model, n / 2, write(subfield(all, Kokkos::pair(0, n / 2))), on<Simulated>),
       KOKKOS_LAMBDA(int k, F::view const& v) { v(k) = k; });
   model.require(all);
-  for (int pass = 0; pass < 2; ++pass) {
+  for (int iteration = 0; iteration < 2; ++iteration) {
     model.submit();
     host_task("between", ResourcePolicy(graph, read_write(x)), [x] { x(n - 1) += 1; });
   }
@@ -462,7 +462,7 @@ TEST_F(Places, CopiesCount) {
     }
     EXPECT_EQ(model.memory(gpu()).transient, 3 * block);
     EXPECT_EQ(model.memory(gpu()).peak(), 2 * block);
-    for (int pass = 0; pass < 4; ++pass) model.submit();
+    for (int iteration = 0; iteration < 4; ++iteration) model.submit();
     graph.wait();
     EXPECT_EQ(y(0), 2 + x(0));
     EXPECT_EQ(model.pool().counts(gpu()).most_held, 2 * block);
@@ -485,7 +485,7 @@ TEST_F(Places, MemoryOfTheHostStaysUntilItIsCopied) {
   F const to = model.bind("y", y);
   add_on_device(model, "sum", all, to);
   model.require(to);
-  for (int pass = 0; pass < 2; ++pass) model.submit();
+  for (int iteration = 0; iteration < 2; ++iteration) model.submit();
   graph.wait();
   EXPECT_EQ(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y)(n - 1), 1 + 63);
   EXPECT_EQ(model.pool().counts().live, 0U);
@@ -507,7 +507,7 @@ TEST_F(Places, AFailureOfADeviceWithCopiesLeaksNothing) {
     add_on_device(model, "r", {q}, r, 1);
     add_on_host(model, "y", {r}, to);
     model.require(to);
-    for (int pass = 0; pass < 3; ++pass) model.submit();
+    for (int iteration = 0; iteration < 3; ++iteration) model.submit();
     EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("here"));
     EXPECT_EQ(pool->counts().live, 0U);
   }
@@ -516,7 +516,7 @@ TEST_F(Places, AFailureOfADeviceWithCopiesLeaksNothing) {
   EXPECT_EQ(pool->counts().idle, 0U);
 }
 
-/// Copies go to and from the memory of each pass, and a DualView takes both sides with it.
+/// Copies go to and from the memory of each iteration, and a DualView takes both sides with it.
 TEST_F(Places, AFieldIsBoundAnew) {
   use(1);
   using Dual = Kokkos::DualView<double*, Kokkos::LayoutRight, Simulated>;
@@ -531,13 +531,13 @@ TEST_F(Places, AFieldIsBoundAnew) {
   F const from = model.bind("x", x[0]), to = model.bind("y", y[0]);
   add_on_device(model, "y", {from}, to);
   model.require(to);
-  for (int pass = 0; pass < 6; ++pass) {
-    model.bind("x", x[pass % 2]);
-    model.bind("y", y[pass / 2 % 2]);
+  for (int iteration = 0; iteration < 6; ++iteration) {
+    model.bind("x", x[iteration % 2]);
+    model.bind("y", y[iteration / 2 % 2]);
     model.submit();
   }
   graph.wait();
-  EXPECT_EQ(y[0](n - 1), 21);  // passes 0, 1, 4 and 5
+  EXPECT_EQ(y[0](n - 1), 21);  // iterations 0, 1, 4 and 5
   EXPECT_EQ(y[1](n - 1), 21);
   Plan const plan = model.record();
   model.bind("x", x[1].view_host());

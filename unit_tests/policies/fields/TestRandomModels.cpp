@@ -100,7 +100,7 @@ struct Slice {
 
 using Memory = std::vector<std::vector<double>>;
 
-/// One pass, step by step. Returns which fields have the values of this pass.
+/// One iteration, step by step. Returns which fields have the values of this iteration.
 void run_plainly(Program const& program, Memory& memory) {
   for (Step const& step : program.steps) {
     std::vector<Slice> in, out;
@@ -180,7 +180,7 @@ class Submitted {
     for (std::size_t k = 0; k < m_views.size(); ++k)
       if (m_program.is_bound[k]) std::copy(memory[k].begin(), memory[k].end(), m_views[k].data());
   }
-  /// Of a field that is there between passes and was computed.
+  /// Of a field that is there between iterations and was computed.
   [[nodiscard]] double const* values(std::size_t k) const {
     if (m_program.is_bound[k]) return m_views[k].data();
     return m_model.host_view(m_fields[k]).data();
@@ -199,7 +199,7 @@ class Submitted {
   }
   /// Runs that have begun before what they are behind.
   std::atomic<int> too_early{0};
-  /// A pass has failed, so that tasks have not run equally often.
+  /// An iteration has failed, so that tasks have not run equally often.
   void count_anew() {
     for (auto& each : m_runs) each = 0;
   }
@@ -258,7 +258,7 @@ class Submitted {
   FieldGraph m_model;
 };
 
-/// Fields that a pass computes, or leaves as they were.
+/// Fields that an iteration computes, or leaves as they were.
 std::vector<bool> computed(Program const& program, FieldGraph const& model) {
   std::vector<bool> is_computed(program.sizes.size(), false);
   std::map<std::size_t, std::size_t> parts, steps;
@@ -301,8 +301,8 @@ TEST(RandomModels, AreWhatAPlainLoopIs) {
     }
     run.set_roots(memory);
     std::vector<bool> const is_computed = computed(program, run.model());
-    int const passes = static_cast<int>(pick(random, 1, 4));
-    for (int pass = 0; pass < passes; ++pass) {
+    int const iterations = static_cast<int>(pick(random, 1, 4));
+    for (int iteration = 0; iteration < iterations; ++iteration) {
       if (pick(random, 0, 2) == 0) {
         std::size_t const k = pick(random, 0, program.sizes.size() - 1);
         if (program.is_bound[k]) run.bind_anew(graph, k, is_computed[k]);
@@ -334,7 +334,8 @@ TEST(RandomModels, AreWhatAPlainLoopIs) {
     std::size_t const kept = run.model().pool().counts().live;
     ASSERT_EQ(kept, run.model().memory().persistent);
 
-    // A step fails: what does not need it is computed, nothing is lost, and the next pass is whole.
+    // A step fails: what does not need it is computed, nothing is lost, and the next iteration is
+    // whole.
     auto const order = run.model().order();
     std::string const label = order[pick(random, 0, order.size() - 1)];
     std::size_t const failing = std::stoul(label.substr(5));
@@ -364,8 +365,8 @@ TEST(RandomModels, AreWhatAPlainLoopIs) {
   }
 }
 
-/// The same with passes that are recorded in plans, among ordinary ones and after changes of what
-/// is kept.
+/// The same with iterations that are recorded in plans, among ordinary ones and after changes of
+/// what is kept.
 TEST(RandomModels, InPlansAreWhatAPlainLoopIs) {
   Watchdog const watchdog(std::chrono::seconds(200), "RandomModels.InPlans");
   int limited = 0, failed = 0, replayed = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random models whose tasks run anywhere, elsewhere in each pass, against a plain loop.
+// Random models whose tasks run anywhere, elsewhere in each iteration, against a plain loop.
 #include "DeviceFields.hpp"
 
 #include <Kokkos_DualView.hpp>
@@ -177,7 +177,7 @@ class Played {
     Kokkos::deep_copy(m_dual[k].view_host(), value);
     m_dual[k].modify_host();
   }
-  /// An ordinary task between passes.
+  /// An ordinary task between iterations.
   void change_root(TaskGraph& graph) {
     auto const change = KOKKOS_LAMBDA(int k, DeviceValues const& v) {
       v(k) = v(k) / 2 + 1;
@@ -365,8 +365,8 @@ TEST_P(RandomPlacements, AreWhatAPlainLoopIs) {
         if (!values.empty()) ASSERT_EQ(values, rows[k]) << "field " << k;
       }
     };
-    auto const play = [&](int passes) {
-      for (int pass = 0; pass < passes; ++pass) {
+    auto const play = [&](int iterations) {
+      for (int iteration = 0; iteration < iterations; ++iteration) {
         for (Played* each : {&run, other.has_value() ? &*other : nullptr}) {
           if (each == nullptr) continue;
           each->model().submit();
@@ -384,7 +384,7 @@ TEST_P(RandomPlacements, AreWhatAPlainLoopIs) {
       for (FieldTarget const& each : options.targets)
         ASSERT_LE(run.model().pool().counts(each).most_held, *options.memory_limit);
 
-    // A task of the host fails; the next pass is whole.
+    // A task of the host fails; the next iteration is whole.
     for (std::size_t k = 0; k < plot.moves.size(); ++k)
       if (plot.moves[k].at == At::host) run.failing = static_cast<int>(k);
     auto const order = run.model().order();
@@ -444,8 +444,8 @@ TEST_P(RandomPlacements, InPlansAreWhatAPlainLoopIs) {
         }
       }
     };
-    // After two passes the flags of DualViews stay as they are.
-    for (int pass = 0; pass < 2; ++pass) {
+    // After two iterations the flags of DualViews stay as they are.
+    for (int iteration = 0; iteration < 2; ++iteration) {
       run.model().submit();
       run.change_root(graph);
     }
@@ -479,8 +479,8 @@ TEST_P(RandomPlacements, InPlansAreWhatAPlainLoopIs) {
   EXPECT_GT(replayed, 0);
 }
 
-/// A model ends while its passes are in flight, with copies on their way.
-TEST_P(RandomPlacements, AModelMayEndBeforeItsPasses) {
+/// A model ends while its iterations are in flight, with copies on their way.
+TEST_P(RandomPlacements, AModelMayEndBeforeItsIterations) {
   TaskGraph graph(with_workers(2));
   auto const pool = std::make_shared<FieldPool>();
   Values const x("x", n), y("y", n);
@@ -500,8 +500,8 @@ TEST_P(RandomPlacements, AModelMayEndBeforeItsPasses) {
       last = next;
     }
     model.require(last);
-    for (int pass = 0; pass < 5; ++pass) model.submit();
-    graph.iterate("passes", 3, [&] { model.submit(); });
+    for (int iteration = 0; iteration < 5; ++iteration) model.submit();
+    graph.iterate("iterations", 3, [&] { model.submit(); });
   }
   graph.wait();
   EXPECT_EQ(y(n - 1), 6);

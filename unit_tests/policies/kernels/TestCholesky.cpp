@@ -183,23 +183,23 @@ TYPED_TEST(KernelsCholesky, TilesGiveWhatOneCallGives) {
   }
 }
 
-TEST(Cholesky, TilesInAPlanAndAsPartsOfATask) {
+TEST(Cholesky, TilesInAPlanAndAsChildrenOfATask) {
   using Matrix = Kokkos::View<double**, Kokkos::LayoutLeft, trellis::Test::Space>;
   constexpr int n = 60;
   auto const a = positive_definite<Matrix>(n);
   auto const in_plan = trellis::Test::clone(a);
-  auto const in_parts = trellis::Test::clone(a);
+  auto const in_children = trellis::Test::clone(a);
   TaskGraph graph(with_workers(3));
   auto const plan = graph.record([&] { factorise(graph, in_plan, 20); });
   // Three tiles: potrf 3, trsm 3, herk 3, gemm 1.
   EXPECT_EQ(plan.tasks(), 10u);
   graph.replay(plan);
-  host_task("all", ResourcePolicy(graph, read_write(in_parts)),
-            [in_parts](TaskScope& self) { factorise(self, in_parts, 20); });
+  host_task("all", ResourcePolicy(graph, read_write(in_children)),
+            [in_children](TaskScope& self) { factorise(self, in_children, 20); });
   graph.wait();
   EXPECT_LE(residual(in_plan, a, true), trellis::Test::tolerance<double>());
-  EXPECT_LE(residual(in_parts, a, true), trellis::Test::tolerance<double>());
-  EXPECT_EQ(trellis::Test::difference(in_plan, in_parts), 0);
+  EXPECT_LE(residual(in_children, a, true), trellis::Test::tolerance<double>());
+  EXPECT_EQ(trellis::Test::difference(in_plan, in_children), 0);
 }
 
 TEST(Cholesky, AMatrixThatIsNotPositiveDefiniteIsAnError) {

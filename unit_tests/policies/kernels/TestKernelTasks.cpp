@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What makes a call of a library a task: accesses, futures, policies, parts, plans, errors.
+// What makes a call of a library a task: accesses, futures, policies, children, plans, errors.
 #include "KernelsTest.hpp"
 
 #include "Timing.hpp"
@@ -73,8 +73,7 @@ TEST(KernelTasks, RunOnTheTasksOwnInstanceAndKeepTexts) {
   EXPECT_EQ(y(4), 20);
 }
 
-// ---- accesses and edges
-// --------------------------------------------------------------------------
+// ---- accesses and edges -------------------------------------------------------------------------
 
 /// The same calls by kernels and by hand.
 struct Program {
@@ -177,8 +176,7 @@ TEST(KernelTasks, AKnownBetaOfZeroOverwrites) {
   EXPECT_THAT(texts[4], HasSubstr("read_write y"));
 }
 
-// ---- where a task goes
-// ---------------------------------------------------------------------------
+// ---- where a task goes --------------------------------------------------------------------------
 
 TEST(KernelTasks, TakeAPolicyWithFurtherAnnotations) {
   auto const x = filled<Vector>("x", 1, 8);
@@ -212,13 +210,13 @@ TEST(KernelTasks, TakeAPolicyWithFurtherAnnotations) {
   EXPECT_THAT(record.node(third.id()).file, HasSubstr("TestKernelTasks.cpp"));
 }
 
-TEST(KernelTasks, AreParts) {
+TEST(KernelTasks, AreChildren) {
   Sparse const a = poisson(5);
   auto const x = filled<Vector>("x", 1, 25);
   auto const y = filled<Vector>("y", 2, 25);
   KokkosSparse::SPMVHandle<trellis::Test::Space, Sparse, Vector, Vector> handle;
   TaskGraph graph(with_workers(3));
-  auto const norm = host_task("parts",
+  auto const norm = host_task("children",
                               ResourcePolicy(graph, read(a), read_write(x), read_write(y),
                                              read_write(kernels::handle(&handle))),
                               [=, &handle](TaskScope& self) {
@@ -230,7 +228,7 @@ TEST(KernelTasks, AreParts) {
                                 return kernels::nrm2(self, y);
                               });
   EXPECT_NEAR(norm.get(), 1, 1e-12);
-  // A part that needs more than the task has.
+  // A child that needs more than the task has.
   auto const wrong = host_task("wrong", ResourcePolicy(graph, read(x)),
                                [=](TaskScope& self) { kernels::scal(self, x, 2.0, x); });
   EXPECT_THROW(wrong.get(), Error);
@@ -267,8 +265,7 @@ TEST(KernelTasks, AreRecordedAndReplayed) {
   EXPECT_LE(trellis::Test::difference(x, plain_x), trellis::Test::tolerance<double>());
 }
 
-// ---- conjugate gradients
-// -------------------------------------------------------------------------
+// ---- conjugate gradients ------------------------------------------------------------------------
 
 TEST(KernelTasks, ConjugateGradientsAreThoseOfPlainCalls) {
   constexpr int k = 8;
@@ -321,8 +318,7 @@ TEST(KernelTasks, ConjugateGradientsAreThoseOfPlainCalls) {
   EXPECT_LT(rr.get(), 1e-6 * n);
 }
 
-// ---- errors
-// --------------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------------------
 
 TEST(KernelTasks, WhatTheLibraryThrowsIsTheFailureOfTheTask) {
   Vector const x("x", 4), y("y", 5);

@@ -119,7 +119,7 @@ SPACE_TEST(CopyPolicies, CopyIntoAVariable) {
   EXPECT_EQ(again, 4.5);
 }
 
-SPACE_TEST(CopyPolicies, MakeParts) {
+SPACE_TEST(CopyPolicies, MakeChildren) {
   TaskGraph graph(with_workers(2));
   Kokkos::View<double*, Kokkos::HostSpace> const x("x", 4), y("y", 4);
   host_task("whole", ResourcePolicy(graph, read_write(x), write(y)), [x, y](TaskScope& self) {

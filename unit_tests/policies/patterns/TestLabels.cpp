@@ -41,7 +41,7 @@ struct AddOne : MapFields {
 struct Nothing {
   void operator()() const {}
 };
-struct Section {
+struct Forks {
   void operator()(TaskScope&) const {}
 };
 
@@ -65,7 +65,7 @@ class Calls {
     trellis::deep_copy(text, m_graph, m_result, sum);
     Future<void> const task = host_task(text, bare, Nothing());
     space_task(text, once, [](Space const&) {});
-    fork_join(text, bare, Section());
+    fork_join(text, bare, Forks());
     sum.then(text, [](int) {});
     task.then(text, Nothing());
     when_all(text, sum, task);

@@ -102,8 +102,8 @@ SPACE_TEST(NoLabel, InEveryWay) {
       [&](Future<int> const& sum) { EXPECT_EQ(sum.get(), 55); }, x);
 }
 
-/// A loop whose tasks have no labels is alike from pass to pass.
-SPACE_TEST(NoLabel, PassesOfALoopAreAlike) {
+/// A loop whose tasks have no labels is alike from iteration to iteration.
+SPACE_TEST(NoLabel, IterationsOfALoopAreAlike) {
   View<int*> const x("x", 10), y("y", 10);
   TaskGraph graph;
   IterateReport const report = graph.iterate("loop", 6, [&](std::uint64_t) {

@@ -115,19 +115,19 @@ TEST_F(NumberTasks, ThatAreWrongNameTheTaskAndItsPlace) {
 TEST_F(NumberTasks, AreChildrenThatRunAgain) {
   TaskNumber const k = m_numbers.reserve(8);
   int runs = 0;
-  std::atomic<int> parts{0};
+  std::atomic<int> ran{0};
   host_task("again", ResourcePolicy(m_graph, number(k)), [&](TaskScope& self) {
-    EXPECT_EQ(parts, 2 * runs);
+    EXPECT_EQ(ran, 2 * runs);
     if (runs == 3) return;
     TaskNumber const n = k + 1 + 2 * static_cast<unsigned>(runs++);
-    host_task("child", ResourcePolicy(self, number(n)), [&] { ++parts; });
-    host_task("outside", ResourcePolicy(m_graph, number(n + 1), after(n)), [&] { ++parts; });
+    host_task("child", ResourcePolicy(self, number(n)), [&] { ++ran; });
+    host_task("outside", ResourcePolicy(m_graph, number(n + 1), after(n)), [&] { ++ran; });
     self.respawn(after(n + 1));
     EXPECT_THROW(self.respawn(after(k + 7)), Error);
   });
   m_graph.wait(k);
   EXPECT_EQ(runs, 3);
-  EXPECT_EQ(parts, 6);
+  EXPECT_EQ(ran, 6);
 }
 
 TEST_F(NumberTasks, AreInPlansAndLoops) {
@@ -142,8 +142,8 @@ TEST_F(NumberTasks, AreInPlansAndLoops) {
   m_graph.replay(plan, 2);
   m_graph.wait(k + 1);
   EXPECT_EQ(x(0), 6);
-  m_graph.iterate("loop", 10, [&](std::uint64_t pass) {
-    parallel_for("c", ResourcePolicy(m_graph, 1, read_write(x), number(k + 2 + pass)),
+  m_graph.iterate("loop", 10, [&](std::uint64_t iteration) {
+    parallel_for("c", ResourcePolicy(m_graph, 1, read_write(x), number(k + 2 + iteration)),
                  [=](int i) { x(i) += 1; });
   });
   m_graph.wait(k + 11);

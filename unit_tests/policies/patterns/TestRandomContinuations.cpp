@@ -141,8 +141,9 @@ class Program {
       case Link::ends_with_child:
         return as_task([this, k](TaskScope& self, std::vector<std::uint64_t> const& all) {
           std::uint64_t const value = step(k, m_links[k].salt, all);
-          auto const part = host_task("child", ResourcePolicy(self), [value] { return value - 1; });
-          return part.then("last child", self, [](std::uint64_t n) { return n + 1; });
+          auto const child =
+              host_task("child", ResourcePolicy(self), [value] { return value - 1; });
+          return child.then("last child", self, [](std::uint64_t n) { return n + 1; });
         });
       case Link::again:
       case Link::again_after:

@@ -149,11 +149,11 @@ TEST_F(Respawn, LaterRunsMayDoWhatTheFirstMay) {
           auto const mine =
               host_task("mine", ResourcePolicy(self, read(own)), [&own] { return own(); });
           EXPECT_EQ(mine.get(), 4);
-          auto const part = host_task("left", ResourcePolicy(self, write(left)), [left, n] {
+          auto const child = host_task("left", ResourcePolicy(self, write(left)), [left, n] {
             left(0) += n;
             return n;
           });
-          EXPECT_EQ(part.get(), n);
+          EXPECT_EQ(child.get(), n);
           host_task("right", ResourcePolicy(self, write(right)), [right, n] { right(0) += n; });
           self.wait();
           EXPECT_EQ(right(0), left(0));
@@ -208,12 +208,12 @@ TEST_F(Respawn, ABodyThatThrowsDoesNotRunAgain) {
 
 TEST_F(Respawn, ItDoesNotRunAgainWhenAChildOrATaskBeforeItHasFailed) {
   TaskGraph graph(respawn_workers(2));
-  for (bool const in_part : {false, true}) {
+  for (bool const in_child : {false, true}) {
     int runs = 0;
     auto const whole = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
       ++runs;
       auto const fails = [] { throw std::runtime_error("boom"); };
-      if (in_part) {
+      if (in_child) {
         host_task("bad", ResourcePolicy(self), fails);
         self.respawn();
       } else {
@@ -422,7 +422,7 @@ TEST_F(Respawn, LetsOthersRunBetweenWhileATaskWaitsForIt) {
       }
 }
 
-/// In each round of a plan, in passes, and among the children of a task.
+/// In each round of a plan, in iterations, and among the children of a task.
 TEST_F(Respawn, LetsOthersRunBetweenInRoundsAndChildren) {
   for (int const workers : {1, 2})
     for (int how = 0; how < static_cast<int>(Poll::count); ++how) {
@@ -449,7 +449,7 @@ TEST_F(Respawn, LetsOthersRunBetweenInRoundsAndChildren) {
       graph.replay(plan, 5);
       graph.wait();
       EXPECT_EQ(events, 5);
-      graph.iterate("passes", 5, [&] { round(graph); });
+      graph.iterate("iterations", 5, [&] { round(graph); });
       graph.wait();
       EXPECT_EQ(events, 10);
       host_task("parent", ResourcePolicy(graph), [&](TaskScope& self) { round(self); });

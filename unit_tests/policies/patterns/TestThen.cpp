@@ -134,8 +134,8 @@ TEST_F(Then, MayBeAChildOfATask) {
   TaskGraph graph(then_workers(2));
   int seen = 0;
   auto const whole = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
-    auto const part = host_task("child", ResourcePolicy(self), [] { return 5; });
-    part.then("next", self, [&](int n) { seen = n; });
+    auto const child = host_task("child", ResourcePolicy(self), [] { return 5; });
+    child.then("next", self, [&](int n) { seen = n; });
   });
   whole.get();
   EXPECT_EQ(seen, 5);
@@ -205,8 +205,8 @@ TEST_F(Then, JoinsGoOnAndHaveTheValues) {
   EXPECT_EQ(when_all(graph, one, text).then([] { return 6; }).get(), 6);
   when_all(graph).get();
   host_task("split", ResourcePolicy(graph), [&](TaskScope& self) {
-    auto const part = host_task("child", ResourcePolicy(self), [] { return 8; });
-    return when_all_values(self, part).then("eight", self, [](std::tuple<int> const& value) {
+    auto const child = host_task("child", ResourcePolicy(self), [] { return 8; });
+    return when_all_values(self, child).then("eight", self, [](std::tuple<int> const& value) {
       return std::get<0>(value);
     });
   }).then([](int value) {
@@ -326,7 +326,7 @@ TEST_F(Then, TheResultOfATaskMayComeFromItsLastChild) {
 
 Future<long> tree_of_futures(TaskScope& self, int depth) {
   if (depth == 0) return host_task("leaf", ResourcePolicy(self), [] { return 1L; });
-  auto const branch = [depth](TaskScope& part) { return tree_of_futures(part, depth - 1); };
+  auto const branch = [depth](TaskScope& child) { return tree_of_futures(child, depth - 1); };
   auto const left = host_task("left", ResourcePolicy(self), branch);
   auto const right = host_task("right", ResourcePolicy(self), branch);
   return host_task("sum", ResourcePolicy(self, value(left), value(right)),

@@ -247,29 +247,29 @@ SPACE_TEST(Resources, MayDoSomethingWhenTheyAreUsed) {
     EXPECT_EQ(graph.dependency_graph().find("prepared").size(), 4);
     EXPECT_EQ(watched.values(0), 4);
   }
-  // Parts of a task prepare among themselves.
+  // Children of a task prepare among themselves.
   TaskGraph graph(with_workers(2));
-  host_task("owner", ResourcePolicy(graph, write(watched.values)), [=](TaskScope& self) {
-    host_task("part", ResourcePolicy(self, read(watched)), [] {});
+  host_task("parent", ResourcePolicy(graph, write(watched.values)), [=](TaskScope& self) {
+    host_task("child", ResourcePolicy(self, read(watched)), [] {});
   });
   graph.wait();
   EXPECT_EQ(watched.values(0), 5);
 }
 
-SPACE_TEST(Resources, CanBeGivenUpAndAreFreeToParts) {
+SPACE_TEST(Resources, CanBeGivenUpAndAreFreeToChildren) {
   TaskGraph graph(recording());
   Mesh const m = mesh();
-  host_task("owner", ResourcePolicy(graph, read_write(m)), [=](TaskScope& self) {
+  host_task("parent", ResourcePolicy(graph, read_write(m)), [=](TaskScope& self) {
     Mesh const own = self.local(mesh("own "));
     host_task("of own", ResourcePolicy(self, write(own)), [] {});
-    host_task("part", ResourcePolicy(self, write(m)), [] {});
+    host_task("child", ResourcePolicy(self, write(m)), [] {});
     self.wait();
     self.demote(read(m));
     self.release(m);
   });
   graph.wait();
   DependencyGraph const tasks = graph.dependency_graph();
-  TaskRecord const& node = tasks.node(tasks.find("owner").at(0));
+  TaskRecord const& node = tasks.node(tasks.find("parent").at(0));
   ASSERT_EQ(node.demotions.size(), 2);
   for (int k = 0; k < 2; ++k) {
     ASSERT_EQ(node.demotions[k].accesses.size(), 2);
@@ -306,7 +306,7 @@ SPACE_TEST(ResourceIds, TellEqualLabelsApart) {
   V const y("y", 4);
   host_task(
       "1", ResourcePolicy(graph, write(x), write(same_label), write(y)), [=](TaskScope& self) {
-        host_task("part", ResourcePolicy(self, write(same_label)), [=] { same_label(0) = 1; });
+        host_task("child", ResourcePolicy(self, write(same_label)), [=] { same_label(0) = 1; });
       });
   host_task("2", ResourcePolicy(graph, read(Kokkos::subview(same_label, std::pair(0, 2)))),
             [=] { (void)x(0); });
@@ -320,7 +320,7 @@ SPACE_TEST(ResourceIds, TellEqualLabelsApart) {
   EXPECT_EQ(accesses("1")[2].resource_id, 3);
   EXPECT_TRUE(accesses("1")[1].label_is_shared);
   EXPECT_FALSE(accesses("1")[2].label_is_shared);
-  EXPECT_EQ(accesses("part")[0].resource_id, 2);
+  EXPECT_EQ(accesses("child")[0].resource_id, 2);
   EXPECT_EQ(accesses("2")[0].resource_id, 2);
   std::ostringstream dot;
   tasks.write_dot(dot);

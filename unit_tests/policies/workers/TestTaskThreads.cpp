@@ -101,7 +101,7 @@ SPACE_TEST(TaskThreads, AreThoseOfItsInstance) {
   EXPECT_EQ(without.get(), 1);
 }
 
-/// Kokkos' own child of an instance.
+/// Kokkos' own part of an instance.
 SPACE_TEST(TaskThreads, AreOnePoolForEachWorkerAndNumber) {
   std::mutex mutex;
   std::set<std::pair<int, void const*>> pools;
@@ -312,7 +312,7 @@ SPACE_TEST(TaskThreads, AreRefusedByTheNameOfTheTask) {
   EXPECT_EQ(graph.submitted(), 0U);
 }
 
-SPACE_TEST(TaskThreads, StayWithItInPartsPlansAndSerialGraphs) {
+SPACE_TEST(TaskThreads, StayWithItInChildrenPlansAndSerialGraphs) {
   for_each_way([](Way const& way) {
     int const all = std::min(most, way.workers * way.threads);
     Numbers const seen("seen", 16), after("after", 16);

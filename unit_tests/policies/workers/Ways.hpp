@@ -17,7 +17,7 @@ struct Way {
   int workers;
   int threads;
   bool serial;
-  enum class How { plain, parts, plan } how;
+  enum class How { plain, children, plan } how;
 
   [[nodiscard]] TaskGraphOptions options() const {
     TaskGraphOptions options = with_workers(workers);
@@ -28,9 +28,9 @@ struct Way {
   [[nodiscard]] std::string text() const {
     return std::to_string(workers) + " workers of " + std::to_string(threads) + " threads" +
            (serial ? ", serial" : "") +
-           (how == How::plain   ? ""
-            : how == How::parts ? ", as children"
-                                : ", as a plan");
+           (how == How::plain      ? ""
+            : how == How::children ? ", as children"
+                                   : ", as a plan");
   }
 };
 
@@ -41,7 +41,7 @@ void run_rounds(Way const& way, int rounds, Submit const& submit, Owned const&..
   TaskGraph graph(way.options());
   if (way.how == Way::How::plain) {
     for (int k = 0; k < rounds; ++k) submit(graph);
-  } else if (way.how == Way::How::parts) {
+  } else if (way.how == Way::How::children) {
     for (int k = 0; k < rounds; ++k)
       host_task("whole", ResourcePolicy(graph, read_write(owned)...),
                 [&](TaskScope& self) { submit(self); });
@@ -57,7 +57,7 @@ inline void for_each_way(std::function<void(Way const&)> const& f) {
   for (int const workers : {1, 2, 4})
     for (int const threads : {1, 2})
       for (bool const serial : {false, true})
-        for (Way::How const how : {Way::How::plain, Way::How::parts, Way::How::plan}) {
+        for (Way::How const how : {Way::How::plain, Way::How::children, Way::How::plan}) {
           if (workers > 1 && (serial || workers * threads > 4)) continue;
           Way const way{workers, threads, serial, how};
           SCOPED_TRACE(way.text());

@@ -22,7 +22,7 @@ using HostSpace = Kokkos::DefaultHostExecutionSpace;
 using Line = Kokkos::View<double*, Kokkos::HostSpace>;
 using F = Field<double*, Line::array_layout>;
 
-/// In any order; what nobody needs is left out; each pass, and each replay, computes it again.
+/// In any order; what nobody needs is left out; each iteration, and each replay, computes it again.
 TEST(WorkletModels, ComputeFieldsFromFields) {
   for (bool const replays : {false, true}) {
     TaskGraph graph;
@@ -78,7 +78,7 @@ TEST(WorkletModels, GiveFieldsTheExtentsThatTheOthersHave) {
     EXPECT_EQ(twice.extent(0), 9U);
     invoke("cells", policy, CellAverage(), UniformGrid<2>({3, 3}), twice, at_cells);
     EXPECT_EQ(at_cells.extent(0), 4U);
-    // By the next pass.
+    // By the next iteration.
     invoke("of late", policy, Scale(), 2.0, late, of_late);
     for (F const& each : {twice, at_cells, of_late}) model.require(each);
     EXPECT_THAT(text_of_failure([&] { model.submit(); }),

@@ -67,7 +67,7 @@ class DevicePatterns : public testing::TestWithParam<std::tuple<bool, Way>> {
   }
 };
 std::string name_of(testing::TestParamInfo<std::tuple<bool, Way>> const& info) {
-  constexpr char const* ways[] = {"Direct", "AsPart", "InPlan"};
+  constexpr char const* ways[] = {"Direct", "AsChild", "InPlan"};
   return std::string(std::get<0>(info.param) ? "Virtual" : "Real") +
          ways[static_cast<int>(std::get<1>(info.param))];
 }

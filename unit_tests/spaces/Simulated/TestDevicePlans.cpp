@@ -479,7 +479,8 @@ TEST_P(DevicePlans, RoundsOfAPlanWithASynchronizingTaskAreGraphsOfTheirOwn) {
   EXPECT_EQ(count(device, Kind::launch_graph), 32u);
 }
 
-/// Random plans against plain loops, with replays, passes of `iterate` and single tasks in turns.
+/// Random plans against plain loops, with replays, iterations of `iterate` and single tasks in
+/// turns.
 TEST_P(DevicePlans, RandomPlansGiveWhatTheSerialOrderGives) {
   for (std::uint64_t seed = 1; seed <= 90; ++seed) {
     std::mt19937_64 random(seed);
@@ -525,11 +526,11 @@ TEST_P(DevicePlans, RandomPlansGiveWhatTheSerialOrderGives) {
         apply(expected, step);
         submit(step);
       } else if (random() % 3 == 0) {
-        std::uint64_t const passes = 1 + random() % 4;
+        std::uint64_t const iterations = 1 + random() % 4;
         long const base = static_cast<long>(random() % 100);
-        graph.iterate("passes", passes, [&](std::uint64_t pass) {
+        graph.iterate("iterations", iterations, [&](std::uint64_t iteration) {
           for (Step step : steps) {
-            step.add = base + static_cast<long>(pass);
+            step.add = base + static_cast<long>(iteration);
             apply(expected, step);
             submit(step);
           }

@@ -120,7 +120,7 @@ TEST_P(DualViewsOnSimulated, OverwrittenAsAWholeAreNotCopied) {
   EXPECT_EQ(x.view_host()(2), 6);
 }
 
-TEST_P(DualViewsOnSimulated, OfWhichAChildIsNewerLoseNothing) {
+TEST_P(DualViewsOnSimulated, OfWhichAPartIsNewerLoseNothing) {
   TaskGraph graph(recording());
   Dual x("x", 8);
   auto const part = [&](int first) { return Kokkos::subview(x, std::pair(first, first + 4)); };
@@ -142,7 +142,7 @@ TEST_P(DualViewsOnSimulated, OfWhichAChildIsNewerLoseNothing) {
     multiply_on_host(graph, part(0), 2);
     ADD_FAILURE();
   } catch (Error const& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("a child of the DualView \"x\""));
+    EXPECT_THAT(error.what(), testing::HasSubstr("a part of the DualView \"x\""));
   }
   EXPECT_EQ(sum_of(x), 12);
   multiply_on_host(graph, part(0), 2);
@@ -210,15 +210,15 @@ TEST_P(DualViewsOnSimulated, AreRefusedInARecordingAndWorkInLoops) {
   } catch (Error const& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("the DualView \"x\""));
   }
-  graph.iterate("loop", 20, [&](std::uint64_t pass) {
+  graph.iterate("loop", 20, [&](std::uint64_t iteration) {
     add_on_device(graph, x, 1);
-    if (pass % 3 == 2) multiply_on_host(graph, x, 2);
+    if (iteration % 3 == 2) multiply_on_host(graph, x, 2);
   });
   graph.wait();
   long expected = 0;
-  for (int pass = 0; pass < 20; ++pass) {
+  for (int iteration = 0; iteration < 20; ++iteration) {
     expected += 1;
-    if (pass % 3 == 2) expected *= 2;
+    if (iteration % 3 == 2) expected *= 2;
   }
   Dual mine = x;
   mine.sync_host();

@@ -150,7 +150,7 @@ SPACE_TEST(DevicePlan, LargeFunctorsAreThoseThatWereRecorded) {
   EXPECT_EQ(values_of(y), std::vector<double>(50, 10));
 }
 
-SPACE_TEST(DevicePlan, PassesThatAreAlikeAreReplayed) {
+SPACE_TEST(DevicePlan, IterationsThatAreAlikeAreReplayed) {
   int const steps = 40, n = 50;
   V a("a", n + 2), b("b", n + 2);
   Kokkos::parallel_for(Range(0, n + 2), Fill{a, 1});

@@ -71,7 +71,7 @@ struct ProductOf {
 };
 
 // No result is what a value of zeros would give that was never set to the reducer's neutral
-// element, and with threads of their own, children are joined as the reducer says.
+// element, and with threads of their own, parts are joined as the reducer says.
 SPACE_TEST(DeviceReduce, OfEveryKindOfReducer) {
   TaskGraphOptions options = with_workers(1);
   options.threads_per_worker = 2;

@@ -108,11 +108,11 @@ std::vector<std::string> demotions_of(TaskGraph const& graph, std::string const&
   return modes;
 }
 
-std::vector<std::string> parts_of(TaskGraph const& graph, std::string const& label) {
+std::vector<std::string> children_of(TaskGraph const& graph, std::string const& label) {
   SchedulingGraph const recorded = graph.scheduling_graph();
   std::vector<std::string> labels;
-  for (TaskId const part : recorded.children(figures::record_of(graph, label).id))
-    labels.push_back(short_label(recorded.node(part).label));
+  for (TaskId const child : recorded.children(figures::record_of(graph, label).id))
+    labels.push_back(short_label(recorded.node(child).label));
   return labels;
 }
 
@@ -203,8 +203,8 @@ TEST_F(Figures, Figure4Splitting) {
           {"2.1", "2.3", access},
           {"3", "4", access}},
          {}, [](TaskGraph const& graph) {
-           EXPECT_THAT(parts_of(graph, "functor 2"), ElementsAre("2.1", "2.2", "2.3"));
-           EXPECT_THAT(parts_of(graph, "functor 3"), ElementsAre("3.1", "3.2"));
+           EXPECT_THAT(children_of(graph, "functor 2"), ElementsAre("2.1", "2.2", "2.3"));
+           EXPECT_THAT(children_of(graph, "functor 3"), ElementsAre("3.1", "3.2"));
          });
 }
 
@@ -215,7 +215,7 @@ TEST_F(Figures, Figure5Demotion) {
           {"2.1", "2.2", access, released},
           {"2.2", "2.3", access, released}},
          {}, [](TaskGraph const& graph) {
-           EXPECT_THAT(parts_of(graph, "functor 2"), ElementsAre("2.1", "2.2", "2.3"));
+           EXPECT_THAT(children_of(graph, "functor 2"), ElementsAre("2.1", "2.2", "2.3"));
            EXPECT_THAT(demotions_of(graph, "functor 2.1"), ElementsAre("none green"));
            EXPECT_THAT(demotions_of(graph, "functor 2.2"), ElementsAre("read green"));
          });

@@ -207,30 +207,31 @@ void World::loop(Follower& follower, Loop const& loop) {
   Instance* last = nullptr;
   follower.loop = &loop;
   auto const report = shared.graph->iterate(
-      "loop", static_cast<std::uint64_t>(loop.passes), [&](std::uint64_t pass) {
+      "loop", static_cast<std::uint64_t>(loop.iterations), [&](std::uint64_t iteration) {
         beat();
-        auto const k = static_cast<int>(pass);
+        auto const k = static_cast<int>(iteration);
         Instance* first = nullptr;
         for (Loop::Item const& item : loop.items) {
           if (k % item.every != item.offset) continue;
-          submit_root(item.task, mix(static_cast<std::uint64_t>(item.task), 3 + pass));
+          submit_root(item.task, mix(static_cast<std::uint64_t>(item.task), 3 + iteration));
           if (first == nullptr) first = latest(item.task);
         }
-        if (first != nullptr) ask_in_pass(follower, loop, first, last, helpers);
+        if (first != nullptr) ask_in_iteration(follower, loop, first, last, helpers);
         last = first;
         return k != loop.ends_after;
       });
   follower.loop = nullptr;
   for (std::thread& helper : helpers) helper.join();
-  auto const passes = static_cast<std::uint64_t>(
-      loop.ends_after >= 0 ? std::min(loop.passes, loop.ends_after + 1) : loop.passes);
-  if (report.recorded + report.replayed + report.dynamic != passes)
+  auto const iterations = static_cast<std::uint64_t>(
+      loop.ends_after >= 0 ? std::min(loop.iterations, loop.ends_after + 1) : loop.iterations);
+  if (report.recorded + report.replayed + report.dynamic != iterations)
     complain("iterate reports " + std::to_string(report.recorded) + " + " +
-             std::to_string(report.replayed) + " + " + std::to_string(report.dynamic) + " passes");
+             std::to_string(report.replayed) + " + " + std::to_string(report.dynamic) +
+             " iterations");
 }
 
-void World::ask_in_pass(Follower& follower, Loop const& loop, Instance* first, Instance* last,
-                        std::vector<std::thread>& helpers) {
+void World::ask_in_iteration(Follower& follower, Loop const& loop, Instance* first, Instance* last,
+                             std::vector<std::thread>& helpers) {
   auto const wait_elsewhere = [this, first] {
     return std::thread([this, first] {
       first->future.wait();
@@ -273,8 +274,8 @@ void World::ask_in_pass(Follower& follower, Loop const& loop, Instance* first, I
 
 /// Into one child that does the same.
 void World::refine(Instance& instance) {
-  Bare::refine(instance.future.plain(), [&](Impl::TaskHandle const& owner) {
-    Bare::part_of(owner, instance.label + " refined", touches(instance), [this, at = &instance] {
+  Bare::refine(instance.future.plain(), [&](Impl::TaskHandle const& parent) {
+    Bare::child_of(parent, instance.label + " refined", touches(instance), [this, at = &instance] {
       Run& run = begin(*at);
       run_body(*at, run);
     });
@@ -506,7 +507,8 @@ std::string World::unfinished() {
     if (begun == 0)
       for (Instance const& before : m_instances) {
         if (&before == &instance) break;
-        if (before.owner != instance.owner || before.task->graph != instance.task->graph) continue;
+        if (before.parent != instance.parent || before.task->graph != instance.task->graph)
+          continue;
         if (before.known.load(std::memory_order_acquire) && before.future.is_done()) continue;
         bool waits = before.task->synchronizing || instance.task->synchronizing;
         for (Access const& a : before.task->accesses)

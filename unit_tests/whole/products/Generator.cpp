@@ -64,7 +64,7 @@ class Generator {
     m_devices = Switches::devices && chance(30);
     m_nasty = chance(50);
     m_failures = chance(30);
-    m_parts = chance(25);
+    m_children = chance(25);
     m_waits = chance(30);
     m_watchers = chance(35);
     m_states = chance(15);
@@ -112,7 +112,8 @@ class Generator {
       for (int c = first; c < first + count; ++c) used[static_cast<std::size_t>(c)] = true;
       all.push_back({mode, first, count});
     };
-    // Nobody knows where a replayed pass stands among the tasks of other threads, and of bodies.
+    // Nobody knows where a replayed iteration stands among the tasks of other threads, and of
+    // bodies.
     bool const own_only = place.in_loop && !m_loops_alone;
     bool const none_own = m_loops && (place.depth > 0 || (place.in_plan && !m_loops_alone));
     for (int k = pick(4); k > 0; --k) {
@@ -258,13 +259,13 @@ class Generator {
         std::any_of(task().accesses.begin(), task().accesses.end(), [](Access const& access) {
           return access.mode == Mode::look || access.mode == Mode::make;
         });
-    if (m_parts && chance(35) && !has_state) {
+    if (m_children && chance(35) && !has_state) {
       for (int k = 1 + pick(3); k > 0; --k) {
-        int const part = add_child(number);
-        task().steps.push_back({Step::Kind::part, part});
+        int const child = add_child(number);
+        task().steps.push_back({Step::Kind::child, child});
       }
       if (chance(50)) task().steps.push_back({Step::Kind::wait_children, -1});
-    } else if (m_parts && chance(20) && !has_state && !task().synchronizing &&
+    } else if (m_children && chance(20) && !has_state && !task().synchronizing &&
                !task().accesses.empty()) {
       task().steps.push_back({Step::Kind::release, -1});
       task().steps.push_back({Step::Kind::dawdle, -1});
@@ -272,23 +273,23 @@ class Generator {
   }
 
   int add_child(int parent_number) {
-    Task const owner = m_program.task(parent_number);
-    Task part;
-    part.graph = owner.graph;
-    part.slow = chance(20);
-    for (Access const& access : owner.accesses) {
+    Task const parent = m_program.task(parent_number);
+    Task child;
+    child.graph = parent.graph;
+    child.slow = chance(20);
+    for (Access const& access : parent.accesses) {
       if (chance(40)) continue;
       Access mine = access;
       mine.count = 1 + pick(access.count);
       if (access.mode == Mode::write || access.mode == Mode::update)
         mine.mode = one_of(std::array{Mode::read, Mode::write, Mode::update});
-      part.accesses.push_back(mine);
+      child.accesses.push_back(mine);
     }
-    if (m_failures && chance(8)) part.fails = Task::Failure::body;
-    if (m_late) part.late = draw_late();
-    part.functor = draw_habits(false, true, m_submits_in_destructors);
-    if (chance(30)) part.where = Task::Where::kept;
-    m_program.tasks.push_back(part);
+    if (m_failures && chance(8)) child.fails = Task::Failure::body;
+    if (m_late) child.late = draw_late();
+    child.functor = draw_habits(false, true, m_submits_in_destructors);
+    if (chance(30)) child.where = Task::Where::kept;
+    m_program.tasks.push_back(child);
     return static_cast<int>(m_program.tasks.size()) - 1;
   }
 
@@ -335,12 +336,12 @@ class Generator {
   void add_loop(Thread& thread, int number) {
     Loop loop;
     loop.graph = draw_graph();
-    loop.passes = 1 + pick(chance(30) ? 20 : 6);
+    loop.iterations = 1 + pick(chance(30) ? 20 : 6);
     Place place{loop.graph, number, false, true, 0};
     draw_whether_it_excludes(place);
     for (int k = 1 + pick(4); k > 0; --k) {
       Loop::Item item{add_task(place), 1, 0};
-      // All passes have the first one: its future is what is asked for.
+      // All iterations have the first one: its future is what is asked for.
       if (!loop.items.empty() && chance(30)) {
         item.every = 2 + pick(3);
         item.offset = pick(item.every);
@@ -360,7 +361,7 @@ class Generator {
     }
     // The main thread joins that one before it waits.
     if (m_main_thread && loop.asks == Asks::thread) loop.asks = Asks::once;
-    if (chance(15)) loop.ends_after = pick(loop.passes);
+    if (chance(15)) loop.ends_after = pick(loop.iterations);
     m_program.loops.push_back(loop);
     thread.ops.push_back({Op::Kind::loop, static_cast<int>(m_program.loops.size()) - 1, 1});
     for (Loop::Item const& item : loop.items) m_looped.push_back(item.task);
@@ -384,7 +385,7 @@ class Generator {
     if (which < 48 && (m_submitters == 1 || !m_failures))
       return thread.ops.push_back({Op::Kind::wait, draw_graph(), 1});
     if (which < 52) return thread.ops.push_back({Op::Kind::dawdle, pick(100), 1});
-    if (m_parts && which < 56) return add_refinement(thread, number);
+    if (m_children && which < 56) return add_refinement(thread, number);
     Place const place{draw_graph(), number, false, false, 0};
     int const task = add_task(place);
     thread.ops.push_back({Op::Kind::submit, task, 1});
@@ -510,7 +511,7 @@ class Generator {
   bool m_nasty = false;
   bool m_late = false;
   bool m_failures = false;
-  bool m_parts = false;
+  bool m_children = false;
   bool m_waits = false;
   bool m_watchers = false;
   bool m_states = false;

@@ -182,8 +182,8 @@ class Judgement {
         [&](int c, std::uint64_t by) { cell(c) += by; },
         [&](int c, std::uint64_t by) { cell(c) += by; });
     std::vector<Bad> bad;
-    for (Instance const* part : run.parts)
-      if (!once(*part, bad)) bad.push_back(bad_one(*part));
+    for (Instance const* child : run.children)
+      if (!once(*child, bad)) bad.push_back(bad_one(*child));
     return bad.empty() && instance.task->fails == Task::Failure::none;
   }
 

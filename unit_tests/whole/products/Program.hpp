@@ -56,7 +56,7 @@ struct Step {
   enum class Kind : char {
     dawdle = 'd',
     submit = 's',  ///< a task, to the graph
-    part = 'p',    ///< a child of itself
+    child = 'p',   ///< a child of itself
     wait_children = 'P',
     await = 'w',    ///< a task that had been submitted before this one
     ask = 'q',      ///< ... whether it is done
@@ -135,7 +135,7 @@ struct Loop {
     other_graph = 'o',     ///< a task of the other graph waits for it, and the body for that
   };
   int graph = 0;
-  int passes = 1;
+  int iterations = 1;
   Asks asks = Asks::nothing;
   int ends_after = -1;  ///< the iteration that says that it was the last
   std::vector<Item> items = {};

@@ -170,7 +170,7 @@ std::string to_string(Program const& program) {
   }
   for (std::size_t l = 0; l < program.loops.size(); ++l) {
     Loop const& loop = program.loops[l];
-    out << "loop " << l << " g" << loop.graph << " passes=" << loop.passes
+    out << "loop " << l << " g" << loop.graph << " iterations=" << loop.iterations
         << " asks=" << static_cast<char>(loop.asks);
     if (loop.ends_after >= 0) out << " ends=" << loop.ends_after;
     for (Loop::Item const& item : loop.items) {
@@ -252,8 +252,8 @@ void read_loop(Words& words, Program& program) {
   Loop& loop = numbered(words, program.loops);
   std::string value;
   while (words.next()) {
-    if (words.has("passes=", value)) {
-      loop.passes = take_number(value);
+    if (words.has("iterations=", value)) {
+      loop.iterations = take_number(value);
     } else if (words.has("asks=", value)) {
       loop.asks = static_cast<Loop::Asks>(value.at(0));
     } else if (words.has("ends=", value)) {

@@ -133,14 +133,14 @@ void World::occupy(Instance const& instance) {
                  std::to_string(present) + ")");
     }
   if (task.tag == 1 && m_program.graphs[static_cast<std::size_t>(task.graph)].rules &&
-      instance.owner == nullptr && !instance.recorded && shared.tag_one.fetch_add(1) != 0)
+      instance.parent == nullptr && !instance.recorded && shared.tag_one.fetch_add(1) != 0)
     complain(instance.label + " runs beside another task with tag 1");
 }
 void World::vacate(Instance const& instance) {
   Task const& task = *instance.task;
   Shared& shared = m_shared[static_cast<std::size_t>(task.graph)];
   if (task.tag == 1 && m_program.graphs[static_cast<std::size_t>(task.graph)].rules &&
-      instance.owner == nullptr && !instance.recorded)
+      instance.parent == nullptr && !instance.recorded)
     shared.tag_one.fetch_sub(1);
   for (Access const& access : task.accesses)
     for (int c = access.first; c < access.first + access.count; ++c)
@@ -285,11 +285,11 @@ void World::steps(Instance& instance, Run& run) {
       case Step::Kind::submit:
         submit_root(step.task, mix(instance.salt, k));
         break;
-      case Step::Kind::part: {
-        Instance& part = new_instance(m_program.task(step.task), step.task, mix(instance.salt, k));
-        part.owner = &instance;
-        run.parts.push_back(&part);
-        submit(part, &self);
+      case Step::Kind::child: {
+        Instance& child = new_instance(m_program.task(step.task), step.task, mix(instance.salt, k));
+        child.parent = &instance;
+        run.children.push_back(&child);
+        submit(child, &self);
         break;
       }
       case Step::Kind::wait_children:
@@ -450,7 +450,7 @@ std::vector<Bare::Touch> World::touches(Instance& instance) {
 }
 
 template <class F>
-AnyFuture World::hand_in(Instance& instance, Impl::TaskHandle const* owner, F functor) {
+AnyFuture World::hand_in(Instance& instance, Impl::TaskHandle const* parent, F functor) {
   Task const& task = *instance.task;
   Bare::Properties properties;
   properties.priority = task.priority;
@@ -477,13 +477,13 @@ AnyFuture World::hand_in(Instance& instance, Impl::TaskHandle const* owner, F fu
                             ? 0
                             : static_cast<std::size_t>(instance.number) % shared.streams.size()];
   std::vector<Bare::Touch> const all = touches(instance);
-  if (owner != nullptr)
-    return Bare::part_of(*owner, instance.label, all, std::move(functor), properties);
+  if (parent != nullptr)
+    return Bare::child_of(*parent, instance.label, all, std::move(functor), properties);
   return Bare::task(*shared.graph, instance.label, all, std::move(functor), properties);
 }
 
 /// Hands the instance in, to a graph or as a child, and notes when that was.
-void World::submit(Instance& instance, Impl::TaskHandle const* owner) {
+void World::submit(Instance& instance, Impl::TaskHandle const* parent) {
   beat();
   Task const& task = *instance.task;
   Follower* const follower = t_follower;
@@ -502,21 +502,21 @@ void World::submit(Instance& instance, Impl::TaskHandle const* owner) {
   Object object(*this, Sort::functor, task.functor, instance);
   bool const kept = task.where == Task::Where::kept;
   if (task.on_device())
-    instance.future = hand_in(instance, owner, DeviceFunctor{std::move(object), this, &instance});
+    instance.future = hand_in(instance, parent, DeviceFunctor{std::move(object), this, &instance});
   else if (kept && task.has_result)
-    instance.future = hand_in(instance, owner, KeptResult{{std::move(object), this, &instance}});
+    instance.future = hand_in(instance, parent, KeptResult{{std::move(object), this, &instance}});
   else if (kept)
-    instance.future = hand_in(instance, owner, KeptVoid{{std::move(object), this, &instance}});
+    instance.future = hand_in(instance, parent, KeptVoid{{std::move(object), this, &instance}});
   else if (task.has_result)
     instance.future =
-        hand_in(instance, owner, HostFunctor<false, Result>{std::move(object), this, &instance});
+        hand_in(instance, parent, HostFunctor<false, Result>{std::move(object), this, &instance});
   else
     instance.future =
-        hand_in(instance, owner, HostFunctor<false, void>{std::move(object), this, &instance});
+        hand_in(instance, parent, HostFunctor<false, void>{std::move(object), this, &instance});
   instance.known.store(true, std::memory_order_release);
   if (!by_destructor)
     m_latest[static_cast<std::size_t>(instance.number)].store(&instance, std::memory_order_release);
-  if (owner != nullptr) return;
+  if (parent != nullptr) return;
   if (follower != nullptr && follower->recording != nullptr && !by_destructor) {
     follower->recording->items.push_back({&instance, nullptr, 1});
     return;

@@ -109,7 +109,7 @@ class AnyFuture {
 struct Run {
   std::uint64_t digest = 0;
   bool over = false;
-  std::vector<Instance*> parts = {};
+  std::vector<Instance*> children = {};
 };
 
 /// Recorded tasks, and those that an iteration of a loop has collected, have handles with something
@@ -122,7 +122,7 @@ struct Instance {
   int number = -1;  ///< in the program; -1: submitted by a destructor
   std::uint64_t salt = 0;
   std::string label;
-  Instance* owner = nullptr;  ///< it is a child of
+  Instance* parent = nullptr;  ///< it is a child of
   Loop const* loop = nullptr;
   bool recorded = false;            ///< in a plan of the program's
   std::vector<Instance*> before;    ///< named in after(...)
@@ -220,8 +220,8 @@ class World {
   void submit_root(int number, std::uint64_t salt);
   void record(Follower& follower, int number);
   void loop(Follower& follower, Loop const& loop);
-  void ask_in_pass(Follower& follower, Loop const& loop, Instance* first, Instance* last,
-                   std::vector<std::thread>& helpers);
+  void ask_in_iteration(Follower& follower, Loop const& loop, Instance* first, Instance* last,
+                        std::vector<std::thread>& helpers);
   void refine(Instance& instance);
   void wait(Follower& follower, int graph, bool ends_phase = false);
   /// The last id of those events that threads which are through, this one and nobody in particular
@@ -239,9 +239,9 @@ class World {
 
   // Submission.cpp
   Instance& new_instance(Task const& task, int number, std::uint64_t salt);
-  void submit(Instance& instance, trellis::Impl::TaskHandle const* owner = nullptr);
+  void submit(Instance& instance, trellis::Impl::TaskHandle const* parent = nullptr);
   template <class F>
-  AnyFuture hand_in(Instance& instance, trellis::Impl::TaskHandle const* owner, F functor);
+  AnyFuture hand_in(Instance& instance, trellis::Impl::TaskHandle const* parent, F functor);
   void note(Event event);
   void perform(Deed deed, Instance& instance);
   void steps(Instance& instance, Run& run);
@@ -290,7 +290,7 @@ class World {
     std::deque<std::function<void()>> polled;  ///< guarded by mutex
     std::optional<trellis::Progress> progress;
     std::optional<trellis::TaskNumbers> numbers;
-    trellis::TaskGraph* graph = nullptr;  ///< tasks still submit while `parent` destroys it
+    trellis::TaskGraph* graph = nullptr;  ///< tasks still submit while `owner` destroys it
     std::atomic<bool> accepts{true};      ///< false: gone
     std::atomic<bool> closing{false};
     Task by_destructor;

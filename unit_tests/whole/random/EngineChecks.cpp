@@ -56,16 +56,16 @@ void Checks::phase(int phase, std::string const& reported) {
       complain(name(t), " reads what it should not");
     if (its == Fate::failed && task(t).phase == phase && origin == t && first_failed < 0)
       first_failed = t;
-    if (its == Fate::failed && origin != t) ++happened().failed_owners;
-    if (task(t).owner >= 0 && record(t).ran) ++happened().parts;
+    if (its == Fate::failed && origin != t) ++happened().failed_parents;
+    if (task(t).owner >= 0 && record(t).ran) ++happened().children;
   }
   for (int t = 0; t < static_cast<int>(m_program.tasks.size()); ++t) {
     int const parent = task(t).parent;
     if (task(t).phase != phase || record(t).refused) continue;
     bool submitted = parent < 0;
     if (parent >= 0 && record(parent).refined) {
-      auto const& parts = task(parent).refinement;
-      submitted = std::find(parts.begin(), parts.end(), t) != parts.end();
+      auto const& children = task(parent).refinement;
+      submitted = std::find(children.begin(), children.end(), t) != children.end();
     } else if (parent >= 0) {
       std::vector<Step> const steps = body_of(task(parent));
       for (std::size_t k = 0; k < should_be.steps[static_cast<std::size_t>(parent)]; ++k)

@@ -299,9 +299,9 @@ class Run {
     if (!record(t).handle.valid()) return;
     try {
       record(t).refined = GraphInternals::refine(record(t).handle, [&](TaskHandle const& self) {
-        for (int const part : task(t).refinement) {
-          submit(part, &self);
-          if (!task(part).refinement.empty()) refine(part);
+        for (int const child : task(t).refinement) {
+          submit(child, &self);
+          if (!task(child).refinement.empty()) refine(child);
         }
       });
     } catch (trellis::Error const& error) {

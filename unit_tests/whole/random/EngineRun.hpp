@@ -22,9 +22,9 @@ struct Happened {
   std::atomic<std::uint64_t> early_starts{0};  ///< of a task, because another one had demoted
   std::atomic<std::uint64_t> refined{0};
   std::atomic<std::uint64_t> not_refined{0};  ///< it was too late
-  std::atomic<std::uint64_t> parts{0};
-  std::atomic<std::uint64_t> failed_owners{0};  ///< because of a child
-  std::atomic<std::uint64_t> chosen_orders{0};  ///< recorded exclusion edges
+  std::atomic<std::uint64_t> children{0};
+  std::atomic<std::uint64_t> failed_parents{0};  ///< because of a child
+  std::atomic<std::uint64_t> chosen_orders{0};   ///< recorded exclusion edges
 };
 [[nodiscard]] Happened& happened();
 

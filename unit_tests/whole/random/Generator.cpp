@@ -185,13 +185,13 @@ class Generator {
         false;  ///< neither it nor what it is a child of excludes anybody: it may wait outside
     std::vector<Access> has = {};  ///< now
     std::vector<Access> local = {};
-    Known parts = {};
+    Known children = {};
     Known running = {};  ///< children that may not be done
     Known children = {};
   };
 
   [[nodiscard]] bool changes_itself() const {
-    return m_with.parts || m_with.demotion || m_with.refine;
+    return m_with.children || m_with.demotion || m_with.refine;
   }
   [[nodiscard]] bool counts(Access const& access) const {
     return access.how != How::none && !access.elements().empty();
@@ -219,7 +219,7 @@ class Generator {
     for (int actions = 1 + below(7); actions > 0; --actions) {
       int const what = below(16);
       if (what < 6) {
-        if (m_with.parts && m_budget > 0 && body.depth < 4) add_child(task, number, body);
+        if (m_with.children && m_budget > 0 && body.depth < 4) add_child(task, number, body);
       } else if (what < 8) {
         if (m_with.child_waits) wait_for_children(steps, body);
       } else if (what < 11) {
@@ -230,7 +230,7 @@ class Generator {
         if (m_with.nested && m_budget > 0 && body.depth < 3) {
           Known known = body.known;
           known.insert(known.end(), body.children.begin(), body.children.end());
-          known.insert(known.end(), body.parts.begin(), body.parts.end());
+          known.insert(known.end(), body.children.begin(), body.children.end());
           std::sort(known.begin(), known.end());
           int const child = add_task(number, task.phase, body.only.empty() ? known : Known{},
                                      body.depth + 1, body.only);
@@ -261,7 +261,7 @@ class Generator {
 
   void wait_for_one(std::vector<Step>& steps, Body const& body) {
     if (!m_with.waits) return;
-    Known candidates = body.parts;
+    Known candidates = body.children;
     if (body.quiet || m_with.wild_waits)
       candidates.insert(candidates.end(), body.known.begin(), body.known.end());
     if (m_with.wild_waits)
@@ -281,22 +281,22 @@ class Generator {
         return std::binary_search(theirs.begin(), theirs.end(), element);
       });
     };
-    for (int const part : body.running)
-      for (Access const& theirs : m_program.task(part).accesses)
+    for (int const child : body.running)
+      for (Access const& theirs : m_program.task(child).accesses)
         for (Access const& mine : body.has)
           if (!apart(mine, theirs)) return false;
     return true;
   }
 
   /// A child of the parent, which is in the middle of its body.
-  void add_child(Task& owner, int parent_number, Body& body) {
-    if (chance(6)) add_local(owner.steps, body);
+  void add_child(Task& parent, int parent_number, Body& body) {
+    if (chance(6)) add_local(parent.steps, body);
     --m_budget;
     int const number = static_cast<int>(m_program.tasks.size());
     m_program.tasks.emplace_back();
     Task task;
     task.parent = task.owner = parent_number;
-    task.phase = owner.phase;
+    task.phase = parent.phase;
     task.salt = m_random();
     task.priority = chance(5) ? below(5) - 2 : 0;
     task.main_thread = m_with.main_thread && chance(12);
@@ -312,7 +312,7 @@ class Generator {
             part_of(pool[static_cast<std::size_t>(below(static_cast<int>(pool.size())))], true));
     // After children submitted before, or, where nobody can be held up, after what was there before
     // the whole.
-    Known siblings = body.parts;
+    Known siblings = body.children;
     if (!siblings.empty() && chance(6)) task.after.push_back(siblings[index_of(siblings)]);
     if (body.quiet && !body.known.empty() && chance(6))
       task.after.push_back(body.known[index_of(body.known)]);
@@ -332,8 +332,8 @@ class Generator {
       make_body(task, number, inner);
     }
     m_program.tasks[static_cast<std::size_t>(number)] = std::move(task);
-    owner.steps.push_back({Step::Kind::submit, number});
-    body.parts.push_back(number);
+    parent.steps.push_back({Step::Kind::submit, number});
+    body.children.push_back(number);
     body.running.push_back(number);
   }
 
@@ -366,9 +366,9 @@ class Generator {
   }
 
   /// What children that may still run have, the parent must keep.
-  bool parts_allow(Body const& body, std::vector<Access> const& rest) const {
-    for (int const part : body.running)
-      for (Access const& theirs : m_program.task(part).accesses) {
+  bool children_allow(Body const& body, std::vector<Access> const& rest) const {
+    for (int const child : body.running)
+      for (Access const& theirs : m_program.task(child).accesses) {
         auto const holds = [&](Access const& mine) { return m_program.lies_within(theirs, mine); };
         auto const is_local = [&](Access const& mine) { return mine.array == theirs.array; };
         if (counts(theirs) && std::none_of(rest.begin(), rest.end(), holds) &&
@@ -380,7 +380,7 @@ class Generator {
 
   void give_up(std::vector<Step>& steps, Body& body, Step step) {
     std::vector<Access> rest = after_step(m_program, body.has, step);
-    if (!parts_allow(body, rest)) return;
+    if (!children_allow(body, rest)) return;
     body.has = std::move(rest);
     if (chance(3)) steps.push_back({Step::Kind::pause});  // somebody may come to depend on it first
     steps.push_back(std::move(step));
@@ -416,7 +416,7 @@ class Generator {
   void refine_something(std::vector<Step>& steps, int phase, Body const& body) {
     Known candidates = body.known;
     candidates.insert(candidates.end(), body.children.begin(), body.children.end());
-    candidates.insert(candidates.end(), body.parts.begin(), body.parts.end());
+    candidates.insert(candidates.end(), body.children.begin(), body.children.end());
     std::sort(candidates.begin(), candidates.end());
     if (candidates.empty()) return;
     int const target = candidates[index_of(candidates)];
@@ -436,17 +436,17 @@ class Generator {
     if (whole.phase != phase || !whole.steps.empty() || whole.says_when_to_compute ||
         !whole.refinement.empty())
       return false;
-    std::vector<Task> parts;
+    std::vector<Task> children;
     for (std::size_t k = 0; k < whole.accesses.size(); ++k) {
       Access const& access = whole.accesses[k];
       if (!counts(access)) continue;
-      Task part;
-      part.owner = part.parent = target;
-      part.phase = whole.phase;
-      part.salt = whole.salt + k;
-      part.priority = chance(5) ? below(5) - 2 : 0;
-      part.main_thread = m_with.main_thread && chance(12);
-      part.synchronizing = chance(15);
+      Task child;
+      child.owner = child.parent = target;
+      child.phase = whole.phase;
+      child.salt = whole.salt + k;
+      child.priority = chance(5) ? below(5) - 2 : 0;
+      child.main_thread = m_with.main_thread && chance(12);
+      child.synchronizing = chance(15);
       Access left = access;
       Access right = access;
       int const extent = access.dimensions[0].extent;
@@ -456,25 +456,25 @@ class Generator {
       if (extent >= 2 &&
           left.elements().size() + right.elements().size() == access.elements().size() &&
           nested(access) && chance(2)) {
-        part.accesses = {left};
-        parts.push_back(part);
-        part.accesses = {right};
+        child.accesses = {left};
+        children.push_back(child);
+        child.accesses = {right};
       } else {
-        part.accesses = {access};
+        child.accesses = {access};
       }
-      parts.push_back(part);
+      children.push_back(child);
     }
-    if (parts.empty()) return false;
+    if (children.empty()) return false;
     if (whole.throws)
-      parts[static_cast<std::size_t>(below(static_cast<int>(parts.size())))].throws = true;
-    for (Task& part : parts) {
+      children[static_cast<std::size_t>(below(static_cast<int>(children.size())))].throws = true;
+    for (Task& child : children) {
       int const number = static_cast<int>(m_program.tasks.size());
-      m_program.tasks.push_back(std::move(part));
+      m_program.tasks.push_back(std::move(child));
       m_program.tasks[static_cast<std::size_t>(target)].refinement.push_back(number);
     }
     std::vector<int> const made = m_program.task(target).refinement;
-    for (int const part : made)
-      if (chance(5)) make_refinement(phase, part);
+    for (int const child : made)
+      if (chance(5)) make_refinement(phase, child);
     return true;
   }
 

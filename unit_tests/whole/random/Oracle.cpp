@@ -141,41 +141,42 @@ class Oracle {
     if (m_refined[static_cast<std::size_t>(t)]) {
       int const origin =
           fate(t) == Fate::cancelled ? m_outcome.origin[static_cast<std::size_t>(t)] : -1;
-      std::vector<int> parts = task.refinement;
-      execute_parts(t, parts, origin);
+      std::vector<int> children = task.refinement;
+      execute_children(t, children, origin);
     } else if (fate(t) != Fate::cancelled) {
       run(t);
     }
   }
 
-  void execute_parts(int t, std::vector<int>& parts, int cancelled_by = -1) {
-    std::sort(parts.begin(), parts.end(), [&](int a, int b) { return arrival(a) < arrival(b); });
-    for (int const part : parts) {
-      if (arrival(part) == m_order.size()) continue;  // not submitted: somebody will complain
-      execute(part, cancelled_by);
-      if (!bad(part) || cancelled_by >= 0) continue;
+  void execute_children(int t, std::vector<int>& children, int cancelled_by = -1) {
+    std::sort(children.begin(), children.end(),
+              [&](int a, int b) { return arrival(a) < arrival(b); });
+    for (int const child : children) {
+      if (arrival(child) == m_order.size()) continue;  // not submitted: somebody will complain
+      execute(child, cancelled_by);
+      if (!bad(child) || cancelled_by >= 0) continue;
       fate(t) = Fate::failed;
-      blame(t, m_outcome.origin[static_cast<std::size_t>(part)]);
+      blame(t, m_outcome.origin[static_cast<std::size_t>(child)]);
     }
-    parts.clear();
+    children.clear();
   }
 
   void run(int t) {
     Task const& task = m_program.task(t);
     std::size_t& stage = m_outcome.stage[static_cast<std::size_t>(t)];
-    std::vector<int> parts;
+    std::vector<int> children;
     bool over = false;
     for (Step const& step : body_of(task)) {
       ++m_outcome.steps[static_cast<std::size_t>(t)];
       if (step.kind == Step::Kind::submit && m_program.task(step.task).owner == t)
-        parts.push_back(step.task);
+        children.push_back(step.task);
       if (step.kind == Step::Kind::demote || step.kind == Step::Kind::release) ++stage;
       if (step.kind == Step::Kind::compute) compute(t, stage);
-      if (step.kind == Step::Kind::wait_children) execute_parts(t, parts);
+      if (step.kind == Step::Kind::wait_children) execute_children(t, children);
       over = step.kind == Step::Kind::wait_children && bad(t) && !task.catches;
       if (over) break;
     }
-    execute_parts(t, parts);
+    execute_children(t, children);
     if (!task.throws || over) return;
     fate(t) = Fate::failed;
     blame(t, t);

@@ -72,7 +72,7 @@ std::string to_string(Program const& program) {
     if (!task.catches) out << " lets failures of its children pass";
     if (!task.refinement.empty()) {
       out << " or children";
-      for (int const part : task.refinement) out << ' ' << part;
+      for (int const child : task.refinement) out << ' ' << child;
     }
     if (task.throws) out << " throws";
     out << '\n';

@@ -57,7 +57,7 @@ struct Access {
   int first = 0;
   std::vector<Dimension> dimensions = {};
   bool tells_allocation =
-      true;  ///< else it is an unmanaged View: nobody knows what it is a child of
+      true;  ///< else it is an unmanaged View: nobody knows what it is a part of
   friend bool operator==(Access const&, Access const&) = default;
 
   [[nodiscard]] std::vector<int> elements() const;  ///< sorted, each once
@@ -124,7 +124,7 @@ struct Program {
   std::uint64_t seed = 0;
   Settings settings;
   std::vector<int> arrays = {};  ///< number of elements
-  /// To these all accesses are by states, to one interval, and Trellis is told of it as a child of
+  /// To these all accesses are by states, to one interval, and Trellis is told of it as a part of
   /// the state.
   std::vector<int> tokens = {};
   std::vector<Rule> rules = {};
@@ -161,7 +161,7 @@ struct Ingredients {
   bool failures = false;
   bool threads = false;  ///< several threads submit
   bool serial = false;
-  bool parts = false;
+  bool children = false;
   bool child_waits = false;  ///< bodies wait for their children
   bool demotion = false;
   bool refine = false;

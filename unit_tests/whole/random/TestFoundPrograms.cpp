@@ -226,7 +226,7 @@ TEST(FoundPrograms, a_path_leads_past_a_state_that_was_given_up) {
 }
 
 /// Task 1 has its exclusive access until its child 2 is over; 3 was submitted before that.
-TEST(FoundPrograms, in_serial_order_nobody_comes_between_an_exclusive_task_and_its_parts) {
+TEST(FoundPrograms, in_serial_order_nobody_comes_between_an_exclusive_task_and_its_children) {
   Program program;
   program.arrays = {4};
   program.tasks = {
@@ -254,7 +254,7 @@ TEST(FoundPrograms, a_wait_that_a_part_makes_hopeless_meanwhile_throws) {
 
 /// Behind child 1, by way of 2, is task 3, which is not a child of 0: its accesses are none of 1's
 /// business, and an edge for them would have no reason.
-TEST(FoundPrograms, a_demotion_of_a_part_adds_no_edge_to_a_task_that_is_no_part) {
+TEST(FoundPrograms, a_demotion_of_a_child_adds_no_edge_to_a_task_that_is_no_child) {
   Program program;
   program.settings = {.workers = 3, .record = true};
   program.arrays = {4};

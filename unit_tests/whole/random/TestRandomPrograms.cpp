@@ -75,16 +75,16 @@ TEST(RandomPrograms, submitted_by_several_threads_under_serial_order_equal_the_o
 // --- tasks that change while they run ------------------------------------------------------------
 
 TEST(RandomPrograms, with_parts_equal_the_oracle) {
-  run_seeds({.parts = true}, 2);
+  run_seeds({.children = true}, 2);
 }
 
 TEST(RandomPrograms, with_parts_and_waits_end_and_equal_the_oracle) {
-  run_seeds({.nested = true, .waits = true, .parts = true, .child_waits = true}, 2);
+  run_seeds({.nested = true, .waits = true, .children = true, .child_waits = true}, 2);
 }
 
 TEST(RandomPrograms, with_parts_and_failures_cancel_what_depends_on_them_and_nothing_else) {
-  run_seeds({.nested = true, .waits = true, .failures = true, .parts = true, .child_waits = true},
-            2);
+  run_seeds(
+      {.nested = true, .waits = true, .failures = true, .children = true, .child_waits = true}, 2);
 }
 
 TEST(RandomPrograms, with_parts_and_hopeless_waits_say_so_and_end) {
@@ -92,7 +92,7 @@ TEST(RandomPrograms, with_parts_and_hopeless_waits_say_so_and_end) {
              .nested = true,
              .waits = true,
              .wild_waits = true,
-             .parts = true,
+             .children = true,
              .child_waits = true,
              .demotion = true,
              .refine = true},
@@ -109,8 +109,8 @@ TEST(RandomPrograms, with_demotion_and_failures_cancel_what_still_depends_on_the
 }
 
 TEST(RandomPrograms, with_demotion_and_parts_and_nested_tasks_equal_the_oracle) {
-  run_seeds({.nested = true, .waits = true, .parts = true, .child_waits = true, .demotion = true},
-            2);
+  run_seeds(
+      {.nested = true, .waits = true, .children = true, .child_waits = true, .demotion = true}, 2);
 }
 
 TEST(RandomPrograms, with_refined_tasks_equal_the_oracle) {
@@ -124,7 +124,7 @@ TEST(RandomPrograms, with_states_of_their_own_equal_the_oracle) {
 }
 
 TEST(RandomPrograms, with_states_and_demotion_and_parts_equal_the_oracle) {
-  run_seeds({.parts = true, .child_waits = true, .demotion = true, .states = true}, 2);
+  run_seeds({.children = true, .child_waits = true, .demotion = true, .states = true}, 2);
 }
 
 TEST(RandomPrograms, with_rules_equal_the_oracle) {
@@ -134,14 +134,15 @@ TEST(RandomPrograms, with_rules_equal_the_oracle) {
 TEST(RandomPrograms, with_tasks_of_several_threads_equal_the_oracle) {
   run_seeds({.max_tasks = 150, .wide = true}, 2);
   run_seeds({.nested = true, .waits = true, .failures = true, .threads = true, .wide = true}, 2);
-  run_seeds({.nested = true, .waits = true, .parts = true, .child_waits = true, .wide = true}, 2);
+  run_seeds({.nested = true, .waits = true, .children = true, .child_waits = true, .wide = true},
+            2);
   run_seeds({.failures = true, .serial = true, .wide = true}, 1);
 }
 
 constexpr Ingredients everything{.nested = true,
                                  .waits = true,
                                  .failures = true,
-                                 .parts = true,
+                                 .children = true,
                                  .child_waits = true,
                                  .demotion = true,
                                  .refine = true,

@@ -96,7 +96,7 @@ void split(TaskScope& self, View const& x, Step const& step, int depth) {
   }
   for (View const& half : {part_of(x, 0, n / 2), part_of(x, n / 2, n)})
     host_task("half", ResourcePolicy(self, read_write(half)),
-              [half, step, depth](TaskScope& part) { split(part, half, step, depth - 1); });
+              [half, step, depth](TaskScope& child) { split(child, half, step, depth - 1); });
 }
 
 Future<Number> submit_split(TaskGraph& graph, View const& x, Step const& step) {

@@ -56,7 +56,7 @@ KOKKOS_INLINE_FUNCTION constexpr Value mix(Value a, Value b) {
 
 // --- programs as plain data ----------------------------------------------------------------------
 
-/// A child of a base View: along each of its directions one index, or the range `[begin, begin +
+/// A part of a base View: along each of its directions one index, or the range `[begin, begin +
 /// extent)`.
 struct Slice {
   int base = 0;

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 constexpr std::size_t cells = 16;
 constexpr std::size_t one_field = cells * sizeof(double);
 
-class FrozenPasses : public testing::TestWithParam<bool> {
+class FrozenIterations : public testing::TestWithParam<bool> {
  protected:
   TaskGraph graph{with_workers(2, GetParam())};
   FieldGraph model{graph};
@@ -44,11 +44,11 @@ class FrozenPasses : public testing::TestWithParam<bool> {
     return chain;
   }
 };
-INSTANTIATE_TEST_SUITE_P(, FrozenPasses, testing::Values(false, true), [](auto const& way) {
+INSTANTIATE_TEST_SUITE_P(, FrozenIterations, testing::Values(false, true), [](auto const& way) {
   return std::string(way.param ? "Serial" : "Tasks");
 });
 
-TEST_P(FrozenPasses, AreTheSamePassesWithoutAllocations) {
+TEST_P(FrozenIterations, AreTheSameIterationsWithoutAllocations) {
   Values const x("x", cells), y("y", cells);
   add_chain(model, x, y, 11);
   FieldMemory const memory = model.memory();
@@ -74,7 +74,7 @@ TEST_P(FrozenPasses, AreTheSamePassesWithoutAllocations) {
   EXPECT_EQ(after.reused, recorded.reused);
 }
 
-TEST_P(FrozenPasses, ArePartsOfPlansWithOtherTasks) {
+TEST_P(FrozenIterations, ArePartsOfPlansWithOtherTasks) {
   Values const x("x", cells), y("y", cells);
   add_chain(model, x, y, 5);
   double expected = 0;
@@ -90,7 +90,7 @@ TEST_P(FrozenPasses, ArePartsOfPlansWithOtherTasks) {
     model.submit();
     advance();
   });
-  // Before, between and behind: passes and ordinary tasks.
+  // Before, between and behind: iterations and ordinary tasks.
   model.submit();
   advance();
   graph.replay(step, 3);
@@ -110,7 +110,7 @@ TEST_P(FrozenPasses, ArePartsOfPlansWithOtherTasks) {
   EXPECT_EQ(x(0), expected);
 }
 
-TEST_P(FrozenPasses, SeveralOfAModelInOnePlanAreOneAfterTheOther) {
+TEST_P(FrozenIterations, SeveralOfAModelInOnePlanAreOneAfterTheOther) {
   Values const x("x", cells), y("y", cells);
   add_chain(model, x, y, 3);
   Plan const plan = graph.record("two", [&] {
@@ -124,7 +124,7 @@ TEST_P(FrozenPasses, SeveralOfAModelInOnePlanAreOneAfterTheOther) {
   EXPECT_EQ(x(3), 30);
 }
 
-TEST_P(FrozenPasses, KeepFieldsThatAreLockedOrPersistentInTheirOwnMemory) {
+TEST_P(FrozenIterations, KeepFieldsThatAreLockedOrPersistentInTheirOwnMemory) {
   Values const x("x", cells), y("y", cells);
   std::vector<F> const chain = add_chain(model, x, y, 5);
   F const p = make("p"), z = make("z");
@@ -148,7 +148,7 @@ TEST_P(FrozenPasses, KeepFieldsThatAreLockedOrPersistentInTheirOwnMemory) {
   host_task("z", ResourcePolicy(graph, read_write(z)), [](F::view const& v) { v(0) *= 10; });
   graph.wait();
   EXPECT_EQ(model.host_view(z)(0), 80);
-  // The same fields in ordinary passes.
+  // The same fields in ordinary iterations.
   model.submit();
   graph.wait();
   EXPECT_EQ(model.host_view(z)(0), 8);
@@ -157,7 +157,7 @@ TEST_P(FrozenPasses, KeepFieldsThatAreLockedOrPersistentInTheirOwnMemory) {
   model.unlock(chain[2]);
   model.submit();
   EXPECT_THAT(message_of([&] { graph.replay(*plan); }),
-              AllOf(HasSubstr("the field \"q1\" ("), HasSubstr("TestFrozenPasses.cpp:"),
+              AllOf(HasSubstr("the field \"q1\" ("), HasSubstr("TestFrozenIterations.cpp:"),
                     HasSubstr("has been unlocked"), HasSubstr("Record the plan again")));
   graph.wait();
   // The plan still has all of it.
@@ -172,7 +172,7 @@ TEST_P(FrozenPasses, KeepFieldsThatAreLockedOrPersistentInTheirOwnMemory) {
   EXPECT_EQ(y(1), 5);
 }
 
-TEST_P(FrozenPasses, HaveExactParts) {
+TEST_P(FrozenIterations, HaveExactParts) {
   Values const x("x", cells);
   F const q = make("q"), r = make("r"), left = make("left"), to = model.bind("x", x);
   auto const low = subfield(q, Kokkos::pair<std::size_t, std::size_t>(0, 6));
@@ -201,7 +201,7 @@ TEST_P(FrozenPasses, HaveExactParts) {
   }
 }
 
-TEST_P(FrozenPasses, TakeKernelsListsPrioritiesAndTags) {
+TEST_P(FrozenIterations, TakeKernelsListsPrioritiesAndTags) {
   using G = Field<double**>;
   G const q = model.field<double**>("q", 3, 4), r = model.field<double**>("r", 3, 4);
   using Plane = Kokkos::MDRangePolicy<Kokkos::Rank<2>, Kokkos::DefaultHostExecutionSpace>;
@@ -226,7 +226,7 @@ TEST_P(FrozenPasses, TakeKernelsListsPrioritiesAndTags) {
 }
 
 /// What a task takes besides fields may be another array in each replay, of another length.
-TEST_P(FrozenPasses, HaveTheArraysOfEachReplay) {
+TEST_P(FrozenIterations, HaveTheArraysOfEachReplay) {
   using Array = LateView<double*, Kokkos::HostSpace>;
   using Scalar = Field<double>;
   Array const late("late");
@@ -278,7 +278,7 @@ TEST_P(FrozenPasses, HaveTheArraysOfEachReplay) {
               HasSubstr("which writes \"late\""));
 }
 
-TEST_P(FrozenPasses, FailLikeOtherTasksAndRunAgain) {
+TEST_P(FrozenIterations, FailLikeOtherTasksAndRunAgain) {
   Values const x("x", cells), y("y", cells), z("z", cells);
   add_chain(model, x, y, 3);
   F const s = make("s"), to = model.bind("z", z);
@@ -303,7 +303,7 @@ TEST_P(FrozenPasses, FailLikeOtherTasksAndRunAgain) {
   EXPECT_EQ(model.pool().counts().live, live);
 }
 
-TEST_P(FrozenPasses, ModelAndPlanEndInAnyOrder) {
+TEST_P(FrozenIterations, ModelAndPlanEndInAnyOrder) {
   Values const x("x", cells), y("y", cells);
   auto const pool = std::make_shared<FieldPool>();
   auto const token = std::make_shared<int>(0);
@@ -357,7 +357,7 @@ TEST_P(FrozenPasses, ModelAndPlanEndInAnyOrder) {
   EXPECT_EQ(pool->counts().live, 0U);
 }
 
-TEST_P(FrozenPasses, TwoModelsShareAPoolAndAreOrderedByWhatTheyTouch) {
+TEST_P(FrozenIterations, TwoModelsShareAPoolAndAreOrderedByWhatTheyTouch) {
   auto const pool = std::make_shared<FieldPool>();
   Values const x("x", cells), y("y", cells), z("z", cells);
   FieldGraph first(graph, {.pool = pool}), second(graph, {.pool = pool});
@@ -378,7 +378,7 @@ TEST_P(FrozenPasses, TwoModelsShareAPoolAndAreOrderedByWhatTheyTouch) {
                                      2 * (second.memory().frozen - second.memory().persistent));
 }
 
-TEST_P(FrozenPasses, AreHeldToALimit) {
+TEST_P(FrozenIterations, AreHeldToALimit) {
   Values const x("x", cells), y("y", cells);
   std::size_t least = 0;
   {
@@ -408,7 +408,7 @@ TEST_P(FrozenPasses, AreHeldToALimit) {
   graph.wait();
   EXPECT_EQ(y(0), 8);
   EXPECT_EQ(tight.pool().counts().most_held, least);
-  // The plan has all that there is: passes are refused, instead of waiting for ever.
+  // The plan has all that there is: iterations are refused, instead of waiting for ever.
   EXPECT_THAT(message_of([&] { tight.submit(); }), HasSubstr("no room for the field"));
   plan.reset();
   tight.submit();
@@ -417,9 +417,9 @@ TEST_P(FrozenPasses, AreHeldToALimit) {
 }
 
 /// Memory that is to be there for good is not promised to anybody else.
-TEST(FrozenPlans, AreNotMadeWhilePassesHaveTheMemory) {
+TEST(FrozenPlans, AreNotMadeWhileIterationsHaveTheMemory) {
   TaskGraph graph(with_workers(2));
-  if (*graph.options().serial) GTEST_SKIP() << "a pass is over when submit() returns";
+  if (*graph.options().serial) GTEST_SKIP() << "an iteration is over when submit() returns";
   FieldGraph model(graph, {.memory_limit = 3 * one_field});
   Values const y("y", cells);
   F const q = model.field<double*, Kokkos::LayoutRight>("q", cells), to = model.bind("y", y);
@@ -430,7 +430,7 @@ TEST(FrozenPlans, AreNotMadeWhilePassesHaveTheMemory) {
   });
   add_sum(model, "y", {q}, {to});
   model.require(to);
-  for (int pass = 0; pass < 3; ++pass) model.submit();  // three times the memory
+  for (int iteration = 0; iteration < 3; ++iteration) model.submit();  // three times the memory
   EXPECT_THAT(message_of([&] { static_cast<void>(model.record()); }),
               HasSubstr("wait for the graph before"));
   model.lock(q);
@@ -446,7 +446,7 @@ TEST(FrozenPlans, AreNotMadeWhilePassesHaveTheMemory) {
   EXPECT_LE(model.pool().counts().most_held, 3 * one_field);
 }
 
-/// A callable has one body, which ordinary passes and plans run; no two of them at a time.
+/// A callable has one body, which ordinary iterations and plans run; no two of them at a time.
 TEST(FrozenPlans, NeverRunACallableTwiceAtATime) {
   Watchdog const watchdog(std::chrono::seconds(60), "FrozenPlans.NeverRun");
   for (std::uint64_t seed = 1; seed < 6; ++seed) {
@@ -469,7 +469,7 @@ TEST(FrozenPlans, NeverRunACallableTwiceAtATime) {
                 v(0) = ++*own.kept;
               });
     model.require(q);
-    // The field is in a plan's memory, in its own, and in none between passes, without a wait.
+    // The field is in a plan's memory, in its own, and in none between iterations, without a wait.
     F const look = model.field<double*, Kokkos::LayoutRight>("look", cells);
     add_sum(model, "look", {q}, {look});
     model.require(look);

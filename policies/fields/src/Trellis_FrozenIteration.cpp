@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
-#include <fields/impl/Trellis_FrozenPass.hpp>
+#include <fields/impl/Trellis_FrozenIteration.hpp>
 #include <fields/impl/Trellis_MemoryLayout.hpp>
 #include <graph/Trellis_GraphInternals.hpp>
 
@@ -18,28 +18,29 @@
 #include <string_view>
 #include <utility>
 
-/// This file has the passes that are recorded in plans.
+/// This file has the iterations that are recorded in plans.
 namespace trellis::Impl {
 
 namespace {
 
-/// The body of a task of a frozen pass. The arguments of a kernel are bound here once, in a copy of
-/// its body. A replay then runs the copy as if it had been written with Views, so a device may
-/// capture it. If some arguments are not those of fields, and may differ in the next replay, the
-/// copy is bound in each run. A callable need not have copies. Its arguments are bound in each run,
-/// in the body that all runs of the task share; see Model::run_area for why no two runs overlap.
+/// The body of a task of a frozen iteration. The arguments of a kernel are bound here once, in a
+/// copy of its body. A replay then runs the copy as if it had been written with Views, so a device
+/// may capture it. If some arguments are not those of fields, and may differ in the next replay,
+/// the copy is bound in each run. A callable need not have copies. Its arguments are bound in each
+/// run, in the body that all runs of the task share; see Model::run_area for why no two runs
+/// overlap.
 class FrozenBody {
  public:
-  FrozenBody(std::shared_ptr<FrozenPass const> pass, ModelStep const& step)
-      : m_pass(std::move(pass)), m_form(*step.form), m_task(step.task) {
+  FrozenBody(std::shared_ptr<FrozenIteration const> iteration, ModelStep const& step)
+      : m_iteration(std::move(iteration)), m_form(*step.form), m_task(step.task) {
     for (ModelStep::Use const& use : step.uses)
-      m_fields.push_back({use.named, m_pass->slots[use.slot].memory});
+      m_fields.push_back({use.named, m_iteration->slots[use.slot].memory});
     m_body = m_form.body;
     m_run = m_form.ops->run;
     if (m_form.ops->copy == nullptr) return;
     m_copy.reset(m_form.copy_body());
     m_body = m_copy.get();
-    m_is_bound = m_form.late == nullptr || m_form.late->stays_in_a_pass;
+    m_is_bound = m_form.late == nullptr || m_form.late->stays_in_an_iteration;
     if (m_form.late == nullptr || !m_is_bound) return;
     m_run = m_form.late->run;
     FieldBinding const binding(m_fields);
@@ -59,7 +60,7 @@ class FrozenBody {
   static void fail(void*, TaskId, std::string const&, FailurePtr const&) noexcept {}
 
  private:
-  std::shared_ptr<FrozenPass const> const m_pass;
+  std::shared_ptr<FrozenIteration const> const m_iteration;
   ModelForm const& m_form;
   std::shared_ptr<ModelTask> const m_task;  ///< owns the form
   std::vector<FieldBinding::Entry> m_fields;
@@ -79,8 +80,8 @@ TaskOps const* frozen_ops_of(ModelForm const& form) {
   static auto& known = *new std::map<std::pair<std::string_view, bool>, TaskOps>();
   bool const launches_only =
       form.ops->copy != nullptr &&
-      (form.late != nullptr && form.late->stays_in_a_pass ? form.late->launches_only
-                                                          : form.ops->launches_only);
+      (form.late != nullptr && form.late->stays_in_an_iteration ? form.late->launches_only
+                                                                : form.ops->launches_only);
   std::lock_guard const lock(mutex);
   auto const [found, is_new] = known.try_emplace({form.ops->pattern, launches_only});
   if (is_new) {
@@ -95,43 +96,46 @@ TaskOps const* frozen_ops_of(ModelForm const& form) {
   return &found->second;
 }
 
-/// Describes an access of a task of a frozen pass, for the recording.
+/// Describes an access of a task of a frozen iteration, for the recording.
 void describe_frozen_access(void const* subject, ResourceInfo& info) {
   info = *static_cast<ResourceInfo const*>(subject);
 }
-/// Describes the pass itself as a resource that its first task reads. Nothing else uses this
+/// Describes the iteration itself as a resource that its first task reads. Nothing else uses this
 /// memory.
-void describe_frozen_pass(void const* subject, ResourceInfo& info) {
-  FrozenPass const& pass = **static_cast<std::shared_ptr<FrozenPass const> const*>(subject);
-  info.label = pass.name;
-  info.begin = reinterpret_cast<std::uintptr_t>(&pass);
+void describe_frozen_iteration(void const* subject, ResourceInfo& info) {
+  FrozenIteration const& iteration =
+      **static_cast<std::shared_ptr<FrozenIteration const> const*>(subject);
+  info.label = iteration.name;
+  info.begin = reinterpret_cast<std::uintptr_t>(&iteration);
   info.end = info.begin + 1;
 }
 /// Before each replay a plan asks for the other holders of its resources. This call is used to
-/// check that the pass is still valid.
+/// check that the iteration is still valid.
 class FrozenHold final : public ResourceHold {
  public:
-  explicit FrozenHold(std::shared_ptr<FrozenPass const> pass) : m_pass(std::move(pass)) {}
+  explicit FrozenHold(std::shared_ptr<FrozenIteration const> iteration)
+      : m_iteration(std::move(iteration)) {}
   [[nodiscard]] long holders() const override {
-    m_pass->begin_replay();
+    m_iteration->begin_replay();
     return std::numeric_limits<long>::max();  // the program holds it, whatever plans hold
   }
-  [[nodiscard]] void const* record() const override { return m_pass.get(); }
+  [[nodiscard]] void const* record() const override { return m_iteration.get(); }
   [[nodiscard]] std::pair<std::uintptr_t, std::uintptr_t> addresses() const override {
-    auto const begin = reinterpret_cast<std::uintptr_t>(m_pass.get());
+    auto const begin = reinterpret_cast<std::uintptr_t>(m_iteration.get());
     return {begin, begin + 1};
   }
   [[nodiscard]] std::span<bool const> padding() const override { return {}; }
 
  private:
-  std::shared_ptr<FrozenPass const> const m_pass;
+  std::shared_ptr<FrozenIteration const> const m_iteration;
 };
-std::unique_ptr<ResourceHold> hold_frozen_pass(void const* subject) {
+std::unique_ptr<ResourceHold> hold_frozen_iteration(void const* subject) {
   return std::make_unique<FrozenHold>(
-      *static_cast<std::shared_ptr<FrozenPass const> const*>(subject));
+      *static_cast<std::shared_ptr<FrozenIteration const> const*>(subject));
 }
 constexpr SubjectOps frozen_access_ops{&describe_frozen_access};
-constexpr SubjectOps frozen_pass_ops{&describe_frozen_pass, nullptr, &hold_frozen_pass};
+constexpr SubjectOps frozen_iteration_ops{&describe_frozen_iteration, nullptr,
+                                          &hold_frozen_iteration};
 
 /// The alignment of Kokkos' allocations; on a device, the size of a memory access.
 constexpr std::size_t host_alignment = 64;
@@ -139,7 +143,7 @@ constexpr std::size_t device_alignment = 256;
 
 }  // namespace
 
-bool FrozenPass::is_watched() const {
+bool FrozenIteration::is_watched() const {
   return !schedule->sides.empty() || std::any_of(slots.begin(), slots.end(), [](Slot const& of) {
     return of.kept != nullptr || of.bound != nullptr;
   });
@@ -153,7 +157,7 @@ namespace {
 }
 }  // namespace
 
-void FrozenPass::begin_replay() const {
+void FrozenIteration::begin_replay() const {
   auto const owner = model.lock();
   if (owner == nullptr) return;  // nothing can have changed
   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
@@ -225,7 +229,7 @@ void Model::check_frozen_limit(MemoryLayout const& layout) const {
       if (slot.place == place && end > room)
         refuse("has no room in a plan for the field " + slot.field->text() + " (" +
                slot.field->name.place() + "): it needs " + std::to_string(slot.field->shape.bytes) +
-               " bytes at " + target(place).name() + ", all that is not kept between passes " +
+               " bytes at " + target(place).name() + ", all that is not kept between iterations " +
                std::to_string(layout.bytes[place]) + ", and of the limit of " +
                std::to_string(most) + " bytes " + std::to_string(room) + " are available");
     }
@@ -237,7 +241,7 @@ void Model::check_frozen_limit(MemoryLayout const& layout) const {
 }
 
 /// Returns the bytes that plans hold at one place, besides the present memory of fields between
-/// passes.
+/// iterations.
 std::size_t Model::bytes_in_plans(std::size_t place) const {
   std::set<KeptBlock const*> blocks;
   std::size_t bytes = 0;
@@ -246,12 +250,12 @@ std::size_t Model::bytes_in_plans(std::size_t place) const {
       bytes += block->bytes();
   };
   for (auto const& each : m_frozen) {
-    auto const pass = each.lock();
-    if (pass == nullptr) continue;
-    for (KeptPtr const& slab : pass->slabs) add(slab);
-    for (std::size_t slot = 0; slot < pass->slots.size(); ++slot)
-      if (KeptPtr const& kept = pass->slots[slot].kept;
-          kept != nullptr && pass->schedule->slots[slot].field->kept() != kept)
+    auto const iteration = each.lock();
+    if (iteration == nullptr) continue;
+    for (KeptPtr const& slab : iteration->slabs) add(slab);
+    for (std::size_t slot = 0; slot < iteration->slots.size(); ++slot)
+      if (KeptPtr const& kept = iteration->slots[slot].kept;
+          kept != nullptr && iteration->schedule->slots[slot].field->kept() != kept)
         add(kept);
   }
   return bytes;
@@ -262,29 +266,31 @@ std::size_t Model::bytes_in_plans(std::size_t place) const {
 void Model::submit_frozen() {
   analyse(true);
   if (measures() != nullptr)
-    refuse("is submitted in the recording of a plan while its placement policy \"" +
-           std::string(m_options.placement->name()) +
-           "\" still measures where its tasks are to run: submit passes until assignment() stays "
-           "the same");
+    refuse(
+        "is submitted in the recording of a plan while its placement policy \"" +
+        std::string(m_options.placement->name()) +
+        "\" still measures where its tasks are to run: submit iterations until assignment() stays "
+        "the same");
   for (ModelSchedule::Sides const& dual : m_schedule->sides)
     if ((dual.before.on_host && !dual.after.on_host) ||
         (dual.before.on_device && !dual.after.on_device))
       refuse("is submitted in the recording of a plan when the DualView " + dual.field->text() +
              " (" + dual.field->name.place() + ") is up to date on the " +
              (dual.after.on_host ? "device" : "host") +
-             ", where it is not after a pass, so that the next pass would be another one: submit "
-             "one pass before");
+             ", where it is not after an iteration, so that the next iteration would be another "
+             "one: submit "
+             "one iteration before");
   MemoryLayout const layout = frozen_layout(frozen_window());
   check_frozen_limit(layout);
   keep_memory();
-  auto pass = std::make_shared<FrozenPass>();
-  pass->schedule = m_schedule;
-  pass->model = weak_from_this();
-  pass->name = m_options.name;
+  auto iteration = std::make_shared<FrozenIteration>();
+  iteration->schedule = m_schedule;
+  iteration->model = weak_from_this();
+  iteration->name = m_options.name;
   for (std::size_t place = 0; place < layout.bytes.size(); ++place) {
     std::string const label = "fields of " + m_options.name + " at " + target(place).name();
-    KeptPtr& slab = pass->slabs.emplace_back();
-    ResourceInfo& info = pass->infos.emplace_back();
+    KeptPtr& slab = iteration->slabs.emplace_back();
+    ResourceInfo& info = iteration->infos.emplace_back();
     if (layout.bytes[place] == 0) continue;
     slab = take_kept(place, layout.bytes[place], label, "have a plan with memory of its own");
     info.label = label;
@@ -294,7 +300,7 @@ void Model::submit_frozen() {
   std::size_t piece = 0;
   for (ModelSlot const& slot : m_schedule->slots) {
     FieldState const& field = *slot.field;
-    FrozenPass::Slot& of = pass->slots.emplace_back();
+    FrozenIteration::Slot& of = iteration->slots.emplace_back();
     of.bound = field.held;
     if (field.keeps_values()) {
       if (field.external == nullptr) of.kept = field.kept();
@@ -303,21 +309,21 @@ void Model::submit_frozen() {
     }
     std::size_t const offset = layout.offsets[piece++];
     of.lies_in_slab = true;
-    KeptPtr const& slab = pass->slabs[slot.place];
+    KeptPtr const& slab = iteration->slabs[slot.place];
     if (slab != nullptr) of.memory = static_cast<char*>(slab->memory()) + offset;
   }
   std::erase_if(m_frozen, [](auto const& each) { return each.expired(); });
-  m_frozen.push_back(pass);
+  m_frozen.push_back(iteration);
   m_is_placed = false;  // the order has less room from now on
   bool is_first = true;
   std::vector<TaskHandle> so_far;
-  for (ModelStep const& step : pass->schedule->steps)
-    so_far.push_back(submit_frozen_step(step, pass, std::exchange(is_first, false), so_far));
+  for (ModelStep const& step : iteration->schedule->steps)
+    so_far.push_back(submit_frozen_step(step, iteration, std::exchange(is_first, false), so_far));
 }
 
 TaskHandle Model::submit_frozen_step(ModelStep const& step,
-                                     std::shared_ptr<FrozenPass const> const& pass, bool is_first,
-                                     std::vector<TaskHandle> const& so_far) {
+                                     std::shared_ptr<FrozenIteration const> const& iteration,
+                                     bool is_first, std::vector<TaskHandle> const& so_far) {
   ModelTask const& task = *step.task;
   std::deque<ResourceInfo> infos;  // the requests refer to these
   std::vector<AccessRequest> requests;
@@ -329,21 +335,22 @@ TaskHandle Model::submit_frozen_step(ModelStep const& step,
       continue;
     }
     auto const use = std::find_if(step.uses.begin(), step.uses.end(), [&](auto const& each) {
-      return pass->schedule->slots[each.slot].field == access.here;
+      return iteration->schedule->slots[each.slot].field == access.here;
     });
-    FrozenPass::Slot const& slot = pass->slots[use->slot];
+    FrozenIteration::Slot const& slot = iteration->slots[use->slot];
     if (slot.lies_in_slab)
-      info = pass->infos[pass->schedule->slots[use->slot].place];
+      info = iteration->infos[iteration->schedule->slots[use->slot].place];
     else
       describe_field_state(*access.here, info);
     FieldBox const box = access.is_part ? access.box : access.field->shape.whole();
     requests.push_back(
         {access.here->area(box, slot.memory), access.mode, &info, &frozen_access_ops, state});
   }
-  if (is_first && pass->is_watched())
-    requests.push_back({Area::contiguous(pass.get(), 1), Mode::read, &pass, &frozen_pass_ops});
+  if (is_first && iteration->is_watched())
+    requests.push_back(
+        {Area::contiguous(iteration.get(), 1), Mode::read, &iteration, &frozen_iteration_ops});
   if (step.form->ops->copy == nullptr || !task.makes_fields) add_run_area(step, requests);
-  auto const construct = [&](void* storage) { ::new (storage) FrozenBody(pass, step); };
+  auto const construct = [&](void* storage) { ::new (storage) FrozenBody(iteration, step); };
   TaskSpec spec(Label(task.label), *frozen_ops_of(*step.form), sizeof(FrozenBody),
                 alignof(FrozenBody), construct);
   set_properties(spec, step);

@@ -15,7 +15,7 @@
 
 namespace trellis::Impl {
 
-Pass::Pass(std::shared_ptr<Model> of)
+ModelIteration::ModelIteration(std::shared_ptr<Model> of)
     : model(std::move(of)),
       schedule(model->schedule()),
       measures(model->measures()),
@@ -32,15 +32,15 @@ Pass::Pass(std::shared_ptr<Model> of)
 
 namespace {
 
-/// The body of a task of a pass. It binds the fields of a task of the model, and runs that task's
-/// body.
+/// The body of a task of an iteration. It binds the fields of a task of the model, and runs that
+/// task's body.
 ///
-/// A field gets memory when the first task that writes it starts, under the lock of the pass. It
-/// loses the memory when its last user in this pass is over. That is the end of this object, which
-/// comes before the successors of the task start, whether the task has run, has failed, or never
-/// ran. Each user takes itself off `users` by an acquire-release decrement. So the thread that
-/// finds the last user happens after all uses, and the next owner of the block happens after that
-/// thread, by the pool's lock.
+/// A field gets memory when the first task that writes it starts, under the lock of the iteration.
+/// It loses the memory when its last user in this iteration is over. That is the end of this
+/// object, which comes before the successors of the task start, whether the task has run, has
+/// failed, or never ran. Each user takes itself off `users` by an acquire-release decrement. So the
+/// thread that finds the last user happens after all uses, and the next owner of the block happens
+/// after that thread, by the pool's lock.
 ///
 /// Device memory is handed on earlier, when the last user has been launched (`holders`): the next
 /// owner is launched on the device, too, after the block's `uses`. Host memory is not, though
@@ -48,25 +48,25 @@ namespace {
 /// only `holders` decide when a field's block is handed on. A task leaves them, by one
 /// acquire-release decrement for each field, when it has been launched or when it is over,
 /// depending on the field's place. The new owner of a block takes the events off it under the lock
-/// of the pass; if there is none, the pool does.
+/// of the iteration; if there is none, the pool does.
 ///
-/// One body of the model serves all passes on the host. Two runs of it never overlap, see
-/// Model::run_area. On a device a pass may be launched before the previous one has run, so each
-/// pass has a copy.
+/// One body of the model serves all iterations on the host. Two runs of it never overlap, see
+/// Model::run_area. On a device an iteration may be launched before the previous one has run, so
+/// each iteration has a copy.
 class IterationBody {
  public:
-  /// `step` is one of the pass's schedule.
-  IterationBody(std::shared_ptr<Pass> pass, ModelStep const& step)
-      : m_pass(std::move(pass)), m_step(step) {}
+  /// `step` is one of the iteration's schedule.
+  IterationBody(std::shared_ptr<ModelIteration> iteration, ModelStep const& step)
+      : m_iteration(std::move(iteration)), m_step(step) {}
   IterationBody(IterationBody const&) = delete;
   IterationBody& operator=(IterationBody const&) = delete;
   ~IterationBody() {
-    m_time.tell(*m_pass, m_step);
+    m_time.tell(*m_iteration, m_step);
     release([&](bool is_on_device) { return !is_on_device || !m_is_launched; });
     for (PoolBlock* const block : m_under_way) model().pool().end_use(block);
     if (m_copy != nullptr) m_form.drop_body(m_copy);
     for (ModelStep::Use const& use : m_step.uses) {
-      PassField& field = m_pass->fields[use.slot];
+      IterationField& field = m_iteration->fields[use.slot];
       if (field.users.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       field.kept.reset();
       field.held.reset();
@@ -83,9 +83,9 @@ class IterationBody {
   static void fail(void*, TaskId, std::string const&, FailurePtr const&) noexcept {}
 
  private:
-  [[nodiscard]] Model& model() const { return *m_pass->model; }
+  [[nodiscard]] Model& model() const { return *m_iteration->model; }
   [[nodiscard]] ModelSlot const& slot_of(ModelStep::Use const& use) const {
-    return m_pass->schedule->slots[use.slot];
+    return m_iteration->schedule->slots[use.slot];
   }
   [[nodiscard]] bool is_on_device(ModelStep::Use const& use) const {
     return model().target(slot_of(use).place).device() != nullptr;
@@ -100,12 +100,12 @@ class IterationBody {
     void* body = m_form.body;
     if (launches) body = m_copy = m_form.copy_body();
     FieldBinding const binding(entries);
-    if (m_pass->measures != nullptr) m_time.start(device(), model().clock(), instance);
+    if (m_iteration->measures != nullptr) m_time.start(device(), model().clock(), instance);
     m_form.ops->run(body, instance, label);
-    if (m_pass->measures != nullptr) m_time.stop(instance);
+    if (m_iteration->measures != nullptr) m_time.stop(instance);
     if (launches) {
       for (ModelStep::Use const& use : m_step.uses)
-        if (is_on_device(use)) note_use(m_pass->fields[use.slot], instance);
+        if (is_on_device(use)) note_use(m_iteration->fields[use.slot], instance);
       // If recording an event throws, this is skipped, and memory is handed on when the task is
       // over.
       m_is_launched = true;
@@ -117,12 +117,12 @@ class IterationBody {
 
   /// Returns the memory for this task; the first one that writes takes it from the pool.
   [[nodiscard]] void* memory_of(ModelStep::Use const& use, void* instance) {
-    PassField& field = m_pass->fields[use.slot];
+    IterationField& field = m_iteration->fields[use.slot];
     ModelSlot const& slot = slot_of(use);
     FieldState const& state = *slot.field;
     if (field.external != nullptr) return field.external;
     if (field.kept != nullptr) return field.kept->memory();
-    std::lock_guard const lock(m_pass->lock);
+    std::lock_guard const lock(m_iteration->lock);
     if (field.block == nullptr && use.makes) {
       FieldTarget const& where = model().target(slot.place);
       field.block = model().pool().take(where, state.shape.bytes, state.name.string(),
@@ -149,7 +149,7 @@ class IterationBody {
   void release(Now&& now) noexcept {
     for (ModelStep::Use const& use : m_step.uses) {
       if (!now(is_on_device(use))) continue;
-      PassField& field = m_pass->fields[use.slot];
+      IterationField& field = m_iteration->fields[use.slot];
       if (field.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       PoolBlock* const block = std::exchange(field.block, nullptr);
       for (PoolBlock::Use const& before : std::exchange(field.waits, {}))
@@ -157,8 +157,8 @@ class IterationBody {
       if (block != nullptr) model().pool().give_back(block);
     }
   }
-  void note_use(PassField& field, void* instance) {
-    std::lock_guard const lock(m_pass->lock);
+  void note_use(IterationField& field, void* instance) {
+    std::lock_guard const lock(m_iteration->lock);
     if (field.block == nullptr) return;
     auto& uses = field.block->uses;
     uses.reserve(uses.size() + 1);  // a recorded event must not get lost
@@ -173,7 +173,7 @@ class IterationBody {
     }
   }
 
-  std::shared_ptr<Pass> const m_pass;
+  std::shared_ptr<ModelIteration> const m_iteration;
   ModelStep const& m_step;
   ModelForm const& m_form = *m_step.form;
   void* m_copy = nullptr;  ///< copy of the body, on a device
@@ -226,7 +226,7 @@ TaskOps const* iteration_ops_of(std::string_view pattern) {
   return &found->second;
 }
 
-/// Allows one thread at a time: the tasks of two passes must not be mixed.
+/// Allows one thread at a time: the tasks of two iterations must not be mixed.
 class Model::Submitting {
  public:
   explicit Submitting(Model& model) : m_model(model) {
@@ -253,7 +253,7 @@ KeptPtr Model::take_kept(std::size_t place, std::size_t bytes, std::string const
   };
   if (admission != nullptr && !admission->keep(place, bytes))
     refuse("is to " + what + ", " + std::to_string(bytes) + " bytes at " + target(place).name() +
-           ", while passes that are under way have what is left of the limit of " +
+           ", while iterations that are under way have what is left of the limit of " +
            std::to_string(limit(place)) + " bytes, or wait for memory: wait for the graph before");
   PoolBlock* block = nullptr;
   try {
@@ -275,8 +275,8 @@ void Model::keep(FieldState& field) {
                        "keep the field " + field.text()));
 }
 
-/// Gives memory to the fields that keep their values after the pass, and takes it from all others.
-/// The others come first, as the limit may need their memory.
+/// Gives memory to the fields that keep their values after the iteration, and takes it from all
+/// others. The others come first, as the limit may need their memory.
 void Model::keep_memory() {
   for (auto const& [name, field] : m_fields)
     if (!is_kept(*field)) field->keep(nullptr);
@@ -284,9 +284,9 @@ void Model::keep_memory() {
     if (is_kept(*field)) keep(*field);
 }
 
-/// Returns an area that all runs of a task on the host write, in each pass and wherever its fields
-/// have their memory then. The runs share one body, which has the arguments of the run; so no two
-/// of them may overlap.
+/// Returns an area that all runs of a task on the host write, in each iteration and wherever its
+/// fields have their memory then. The runs share one body, which has the arguments of the run; so
+/// no two of them may overlap.
 ///
 /// A task that makes fields writes them in each run, but not always in the same memory: a field may
 /// be locked, or lie in a plan. The range of addresses reserved for the field stays the same. Bound
@@ -330,8 +330,8 @@ void Model::add_run_area(ModelStep const& step, std::vector<AccessRequest>& requ
   requests.push_back({area, Mode::write, step.task.get(), &run_ops});
 }
 
-/// Makes the access requests of the tasks. While tasks are measured, in this pass and in those in
-/// flight, each device runs one of them at a time. Otherwise the time of one task would include
+/// Makes the access requests of the tasks. While tasks are measured, in this iteration and in those
+/// in flight, each device runs one of them at a time. Otherwise the time of one task would include
 /// that of earlier ones on other streams. So they write the element that stands for the device. A
 /// probe has all links for itself: it writes the element that stands for them, and other copies
 /// read it.
@@ -368,30 +368,31 @@ void Model::submit() {
   keep_memory();
   make_requests();
   tell_planner();
-  auto const pass = std::make_shared<Pass>(shared_from_this());
-  auto const& steps = pass->schedule->steps;
+  auto const iteration = std::make_shared<ModelIteration>(shared_from_this());
+  auto const& steps = iteration->schedule->steps;
   std::size_t next = 0;
   m_options.placement->submitted();  // before the tasks, which may run ahead
   try {
     std::vector<TaskHandle> so_far;
     for (; next < steps.size(); ++next) {
-      TaskHandle const task = submit_step(steps[next], pass, so_far);
-      if (pass->schedule->has_after) so_far.push_back(task);
+      TaskHandle const task = submit_step(steps[next], iteration, so_far);
+      if (iteration->schedule->has_after) so_far.push_back(task);
     }
   } catch (...) {
     // This ends the other steps as if they had been cancelled.
-    for (++next; next < steps.size(); ++next) IterationBody const over(pass, steps[next]);
+    for (++next; next < steps.size(); ++next) IterationBody const over(iteration, steps[next]);
     throw;
   }
-  for (ModelSchedule::Sides const& dual : pass->schedule->sides) dual.field->sides->set(dual.after);
+  for (ModelSchedule::Sides const& dual : iteration->schedule->sides)
+    dual.field->sides->set(dual.after);
 }
 
 TaskHandle Model::submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
-                              std::shared_ptr<Pass> const& pass) {
+                              std::shared_ptr<ModelIteration> const& iteration) {
   return FutureInternals::handle(
       host_task(Label("memory for " + task.label.string(), task.label.site()),
                 ResourcePolicy(m_graph, priority(std::numeric_limits<int>::max())),
-                [gate, pass](Completion<> completion) { gate->arm(std::move(completion)); }));
+                [gate, iteration](Completion<> completion) { gate->arm(std::move(completion)); }));
 }
 
 void Model::set_properties(TaskSpec& spec, ModelStep const& step) const {
@@ -402,7 +403,8 @@ void Model::set_properties(TaskSpec& spec, ModelStep const& step) const {
   spec.main_thread = step.task->main_thread;
 }
 
-TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass,
+TaskHandle Model::submit_step(ModelStep const& step,
+                              std::shared_ptr<ModelIteration> const& iteration,
                               std::vector<TaskHandle> const& so_far) {
   ModelTask const& task = *step.task;
   bool is_made = false;
@@ -412,18 +414,18 @@ TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const
     for (std::size_t const other : step.after) before.push_back(so_far[other]);
     if (m_admission != nullptr) {
       gate = m_admission->admit(step.needs);
-      for (std::size_t const slot : step.starts) pass->fields[slot].is_reserved = true;
+      for (std::size_t const slot : step.starts) iteration->fields[slot].is_reserved = true;
       TaskHandle waits;
-      if (gate != nullptr) waits = submit_gate(gate, task, pass);
-      for (std::size_t const slot : step.starts) pass->fields[slot].gate = waits;
+      if (gate != nullptr) waits = submit_gate(gate, task, iteration);
+      for (std::size_t const slot : step.starts) iteration->fields[slot].gate = waits;
       // Tasks that write another part of a field may be the first ones to run.
       for (ModelStep::Use const& use : step.uses) {
-        TaskHandle const& needed = pass->fields[use.slot].gate;
+        TaskHandle const& needed = iteration->fields[use.slot].gate;
         if (use.makes && needed.valid()) before.push_back(needed);
       }
     }
     auto construct = [&](void* storage) {
-      ::new (storage) IterationBody(pass, step);
+      ::new (storage) IterationBody(iteration, step);
       is_made = true;
     };
     TaskSpec spec(Label(task.label), *step.form->iteration_ops, sizeof(IterationBody),
@@ -436,9 +438,9 @@ TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const
     if (!is_made) {
       if (gate != nullptr) {
         m_admission->abandon(*gate);
-        for (std::size_t const slot : step.starts) pass->fields[slot].is_reserved = false;
+        for (std::size_t const slot : step.starts) iteration->fields[slot].is_reserved = false;
       }
-      IterationBody const over(pass, step);
+      IterationBody const over(iteration, step);
     }
     throw;
   }
