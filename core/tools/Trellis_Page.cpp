@@ -196,10 +196,10 @@ class Data {
     times("ready", &TaskRecord::ready_ns);
     column("kind", [&](TaskRecord const& task, P) { return m_texts(kind_of(task)); });
     column("place", [&](TaskRecord const& task, P) { return m_texts(Impl::call_site(task)); });
-    column("owner", [&](TaskRecord const& task, P) {
-      auto const owner = m_look.position.find(task.parent);
+    column("parent", [&](TaskRecord const& task, P) {
+      auto const parent = m_look.position.find(task.parent);
       std::size_t const k =
-          owner == m_look.position.end() ? TraceLook::none : m_index[owner->second];
+          parent == m_look.position.end() ? TraceLook::none : m_index[parent->second];
       return k == TraceLook::none ? std::int64_t{-1} : static_cast<std::int64_t>(k);
     });
     std::vector<std::size_t> path;

@@ -223,11 +223,11 @@ function choose(k) {
         title: D.texts[D.place[k]], textContent: D.texts[D.place[k]].split('/').pop()}) : ''],
       ['Task', '#' + D.id[k]],
     ]),
-    ...(D.owner[k] < 0 ? [] : tasksList('Child of', [[D.owner[k], '']])),
+    ...(D.parent[k] < 0 ? [] : tasksList('Child of', [[D.parent[k], '']])),
     el('h3', {textContent: 'Accesses: ' + (D.accesses[k] || 'none')}), accesses,
     ...neighboursList('Predecessors', edgesTo, D.from, k),
     ...neighboursList('Successors', edgesFrom, D.to, k),
-    ...(parts.has(k) ? tasksList('Children', parts.get(k).map(part => [part, ''])) : []));
+    ...(children.has(k) ? tasksList('Children', children.get(k).map(child => [child, ''])) : []));
   history.replaceState(null, '', '#task-' + D.id[k]);
   graphs.forEach(each => each.mark(each.fold.node[k]));
   timeline.show(k);

@@ -62,10 +62,10 @@ D.slice_task.forEach((k, s) => {
   if (slicesOf.has(k)) slicesOf.get(k).push(s); else slicesOf.set(k, [s]);
 });
 const critical = new Set(D.critical);
-const parts = new Map();
-D.owner.forEach((owner, k) => {
-  if (owner < 0) return;
-  if (parts.has(owner)) parts.get(owner).push(k); else parts.set(owner, [k]);
+const children = new Map();
+D.parent.forEach((parent, k) => {
+  if (parent < 0) return;
+  if (children.has(parent)) children.get(parent).push(k); else children.set(parent, [k]);
 });
 const timeOf = k => (slicesOf.get(k) || []).reduce((sum, s) => sum + D.slice_time[s], 0);
 

@@ -165,7 +165,7 @@ TEST(Page, LeavesOutTheShortestOfTooManyTasks) {
 TEST(Page, ColumnsHaveAValueForEachTask) {
   Json const data = data_of(stencil(2, 5, 5));
   for (char const* column : {"id", "label", "family", "shade", "state", "submitted", "ready",
-                             "kind", "place", "owner", "accesses"})
+                             "kind", "place", "parent", "accesses"})
     EXPECT_EQ(data[column].size(), 25u) << column;
   for (char const* column :
        {"slice_task", "slice_row", "slice_lane", "slice_begin", "slice_time", "slice_late"})
