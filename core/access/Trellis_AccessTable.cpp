@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <access/Trellis_AccessTable.hpp>
-#include <task/Trellis_Failure.hpp>
+#include <failure/Trellis_Failure.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 #include <base/Trellis_Reserve.hpp>

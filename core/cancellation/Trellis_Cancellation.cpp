@@ -3,7 +3,7 @@
 #include <cancellation/Trellis_Cancellation.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_PlanNode.hpp>
-#include <task/Trellis_Failure.hpp>
+#include <failure/Trellis_Failure.hpp>
 #include <scope/Trellis_Scope.hpp>
 #include <task/Trellis_Task.hpp>
 #include <scope/Trellis_TaskText.hpp>

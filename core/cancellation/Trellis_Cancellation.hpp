@@ -6,7 +6,7 @@
 #include <impl/Trellis_FailurePtr.hpp>
 #include <impl/Trellis_TaskHandle.hpp>
 #include <task/Trellis_Task.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <base/Trellis_Reserve.hpp>
 
 #include <atomic>

@@ -4,7 +4,7 @@
 #include <demotion/Trellis_Relink.hpp>
 #include <policy/Trellis_PolicyEdges.hpp>
 #include <task/Trellis_Provisional.hpp>
-#include <task/Trellis_Failure.hpp>
+#include <failure/Trellis_Failure.hpp>
 #include <scope/Trellis_Scope.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 #include <trace/Trellis_Recorder.hpp>

@@ -4,7 +4,7 @@
 
 #include <task/Trellis_DeferredBodies.hpp>
 #include <task/Trellis_Task.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 
 #include <atomic>

@@ -11,7 +11,7 @@
 #include <engine/Trellis_Waiting.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <progress/Trellis_Polling.hpp>
-#include <task/Trellis_Failure.hpp>
+#include <failure/Trellis_Failure.hpp>
 #include <base/Trellis_FunctionRef.hpp>
 #include <scope/Trellis_Scope.hpp>
 #include <task/Trellis_GraphControl.hpp>
@@ -22,7 +22,7 @@
 #include <threads/Trellis_MainQueue.hpp>
 #include <threads/Trellis_Places.hpp>
 #include <base/Trellis_SerialTurn.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <threads/Trellis_WideSpace.hpp>
 #include <threads/Trellis_Workers.hpp>
 #include <base/Trellis_Reserve.hpp>

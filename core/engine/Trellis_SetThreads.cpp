@@ -2,7 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <kernel/Trellis_Frame.hpp>
-#include <task/Trellis_PlanRecording.hpp>
+#include <locks/Trellis_PlanRecording.hpp>
 #include <base/Trellis_ProgressSource.hpp>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include <kernel/Trellis_Frame.hpp>
 #include <task/Trellis_NumberClaim.hpp>
 #include <task/Trellis_Provisional.hpp>
-#include <task/Trellis_PlanRecording.hpp>
+#include <locks/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <base/Trellis_ProgressSource.hpp>
 #include <threads/Trellis_MainQueue.hpp>

@@ -12,7 +12,7 @@
 #include <impl/Trellis_TaskHandle.hpp>
 #include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_TaskIds.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 
 #include <atomic>

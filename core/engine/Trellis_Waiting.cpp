@@ -6,7 +6,7 @@
 #include <engine/Trellis_Waiting.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <task/Trellis_Provisional.hpp>
-#include <task/Trellis_PlanRecording.hpp>
+#include <locks/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <progress/Trellis_Polling.hpp>
 #include <threads/Trellis_MainQueue.hpp>

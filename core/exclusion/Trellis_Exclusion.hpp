@@ -11,7 +11,7 @@
 #include <base/Trellis_FunctionRef.hpp>
 #include <trace/Trellis_Recorder.hpp>
 #include <task/Trellis_Task.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <base/Trellis_Reserve.hpp>
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <task/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphInternals.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
-#include <task/Trellis_PlanRecording.hpp>
+#include <locks/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <kernel/Trellis_Frame.hpp>
 

@@ -4,10 +4,10 @@
 
 #include <access/Trellis_AccessTable.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <task/Trellis_PlanRecording.hpp>
+#include <locks/Trellis_PlanRecording.hpp>
 #include <task/Trellis_Task.hpp>
 #include <impl/Trellis_TaskHandle.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 
 #include <utility>
 

@@ -6,12 +6,12 @@
 #include <Trellis_TaskGraphOptions.hpp>
 #include <Trellis_TaskId.hpp>
 #include <task/Trellis_PlanNode.hpp>
-#include <task/Trellis_Failure.hpp>
+#include <failure/Trellis_Failure.hpp>
 #include <base/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Task.hpp>
 #include <impl/Trellis_TaskHandle.hpp>
 #include <task/Trellis_TaskSlab.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 #include <trace/Trellis_Events.hpp>
 

@@ -3,7 +3,7 @@
 #define TRELLIS_IMPL_WAITERS_HPP
 
 #include <access/Trellis_AccessTable.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <base/Trellis_Reserve.hpp>
 
 #include <mutex>

@@ -9,8 +9,8 @@
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <launch/Trellis_Poller.hpp>
-#include <task/Trellis_Failure.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <failure/Trellis_Failure.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <base/Trellis_Reserve.hpp>
 #include <launch/Trellis_PlanGraphs.hpp>
 

@@ -10,7 +10,7 @@
 #include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_NumberClaim.hpp>
 #include <recorded/Trellis_Iteration.hpp>
-#include <task/Trellis_PlanRecording.hpp>
+#include <locks/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Iterations.hpp>
 #include <launch/Trellis_DeviceTasks.hpp>

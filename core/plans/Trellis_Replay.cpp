@@ -9,7 +9,7 @@
 #include <engine/Trellis_Submission.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <recorded/Trellis_Iterations.hpp>
-#include <task/Trellis_PlanRecording.hpp>
+#include <locks/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Plans.hpp>
 #include <warn/Trellis_Warnings.hpp>

@@ -4,7 +4,7 @@
 
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
-#include <task/Trellis_Failure.hpp>
+#include <failure/Trellis_Failure.hpp>
 #include <base/Trellis_FunctionRef.hpp>
 #include <task/Trellis_GraphControl.hpp>
 #include <task/Trellis_TaskSpec.hpp>
@@ -12,7 +12,7 @@
 #include <warn/Trellis_HeldResources.hpp>
 #include <task/Trellis_PlanNode.hpp>
 #include <recorded/Trellis_RecordedGraph.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 
 #include <atomic>
 #include <cstddef>

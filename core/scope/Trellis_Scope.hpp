@@ -10,7 +10,7 @@
 #include <scope/Trellis_Shrinking.hpp>
 #include <task/Trellis_Task.hpp>
 #include <base/Trellis_Relaxed.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <base/Trellis_FunctionRef.hpp>
 #include <base/Trellis_Reserve.hpp>
 

@@ -6,7 +6,7 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <base/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Task.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 
 #include <string>
 

@@ -10,7 +10,7 @@
 #include <Trellis_Tag.hpp>
 #include <task/Trellis_AnyState.hpp>
 #include <task/Trellis_OnDevice.hpp>
-#include <task/Trellis_Failure.hpp>
+#include <failure/Trellis_Failure.hpp>
 #include <task/Trellis_TaskMarks.hpp>
 #include <task/Trellis_TaskOps.hpp>
 #include <task/Trellis_PlanNode.hpp>

@@ -7,7 +7,7 @@
 #include <graph/Trellis_GraphInternals.hpp>
 #include <patterns/Trellis_Then.hpp>
 #include <task/Trellis_PlanNode.hpp>
-#include <task/Trellis_PlanRecording.hpp>
+#include <locks/Trellis_PlanRecording.hpp>
 
 #if __has_include(<stdexec/execution.hpp>)
 #include <stdexec/execution.hpp>

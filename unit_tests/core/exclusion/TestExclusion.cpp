@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <access/Trellis_AccessTable.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
-#include <task/Trellis_Failure.hpp>
+#include <failure/Trellis_Failure.hpp>
 #include <scope/Trellis_Scope.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 

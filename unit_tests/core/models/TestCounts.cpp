@@ -11,7 +11,7 @@
 
 #include <scope/Trellis_Scope.hpp>
 #include <task/Trellis_TaskSlab.hpp>
-#include <task/Trellis_Failure.hpp>
+#include <failure/Trellis_Failure.hpp>
 
 #include <thread>
 

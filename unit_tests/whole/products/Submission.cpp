@@ -2,7 +2,7 @@
 #include "ShakeOrchestration.hpp"
 #include "World.hpp"
 
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 
 #include <type_traits>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <task/Trellis_Failure.hpp>
+#include <failure/Trellis_Failure.hpp>
 #include <impl/Trellis_Result.hpp>
 
 #include <algorithm>

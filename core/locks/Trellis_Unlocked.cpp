@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <task/Trellis_PlanRecording.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_PlanRecording.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Graph.hpp>
 #include <impl/Trellis_FailurePtr.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 #include <base/Trellis_Reserve.hpp>
 
 #include <atomic>

@@ -5,7 +5,7 @@
 #include "Timing.hpp"
 
 #include <Trellis_TaskNumbers.hpp>
-#include <graph/Trellis_UnspawnedRanges.hpp>
+#include <numbers/Trellis_UnspawnedRanges.hpp>
 
 #include <gmock/gmock.h>
 

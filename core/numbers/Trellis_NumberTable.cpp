@@ -6,7 +6,7 @@
 #include <graph/Trellis_GraphInternals.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <task/Trellis_NumberClaim.hpp>
-#include <graph/Trellis_NumberTable.hpp>
+#include <numbers/Trellis_NumberTable.hpp>
 #include <task/Trellis_NumberedTasks.hpp>
 
 #include <algorithm>

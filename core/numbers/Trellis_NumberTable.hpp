@@ -4,10 +4,10 @@
 
 #include <Trellis_Label.hpp>
 #include <Trellis_TaskNumber.hpp>
-#include <graph/Trellis_UnspawnedRanges.hpp>
+#include <numbers/Trellis_UnspawnedRanges.hpp>
 #include <base/Trellis_FunctionRef.hpp>
 #include <impl/Trellis_TaskHandle.hpp>
-#include <task/Trellis_Unlocked.hpp>
+#include <locks/Trellis_Unlocked.hpp>
 
 #include <cstddef>
 #include <cstdint>
