@@ -2,6 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <engine/Trellis_Engine.hpp>
+#include <task/Trellis_NumberedTasks.hpp>
 #include <graph/Trellis_AnalysisAtEnd.hpp>
 #include <graph/Trellis_GraphOptions.hpp>
 #include <task/Trellis_GraphControl.hpp>
