@@ -55,17 +55,17 @@ inline bool Engine::enough_in_flight() const {
 /// True if tasks have come fast since this slot last checked. False as long as they are few.
 bool Engine::come_fast(WorkerSlot& slot, std::chrono::steady_clock::time_point now) const {
   std::uint64_t const seen = m_submission.submitted();
-  auto const count = static_cast<std::int64_t>(seen - slot.seen_submitted);
-  auto const took = now - slot.paused_at;
+  auto const count = static_cast<std::int64_t>(seen - slot.back_off.submitted);
+  auto const took = now - slot.back_off.at;
   if (count < fewest && took < fewest * short_task) return false;
-  slot.paused_at = now;
-  slot.seen_submitted = seen;
+  slot.back_off.at = now;
+  slot.back_off.submitted = seen;
   return count >= fewest && took < count * short_task;
 }
 
 void Engine::back_off(WorkerSlot& slot) {
-  slot.until_pause = tasks_between;
-  if (slot.waits) return;
+  slot.back_off.until_next = tasks_between;
+  if (slot.wait.is_on) return;
   auto const now = std::chrono::steady_clock::now();
   m_workers.look_after_submitter(slot, now);
   if (come_fast(slot, now)) lead(now, false);
@@ -73,7 +73,7 @@ void Engine::back_off(WorkerSlot& slot) {
 
 void Engine::found_nothing(WorkerSlot& slot) {
   if (!m_workers.submitter_has_core()) return;
-  if (slot.waits || Frame::top != nullptr || polls() || m_workers.oversubscribed()) return;
+  if (slot.wait.is_on || Frame::top != nullptr || polls() || m_workers.oversubscribed()) return;
   if (m_leader.follow(in_all)) return;
   auto const now = std::chrono::steady_clock::now();
   if (come_fast(slot, now)) lead(now, true);

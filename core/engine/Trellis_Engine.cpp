@@ -158,7 +158,7 @@ void Kernel::close_children(Task& task, WorkerSlot& slot) {
   engine_of(*this).m_children.close_scope(task, slot);
 }
 void Kernel::release_exclusive(Task& task, WorkerSlot& slot) {
-  engine_of(*this).m_exclusion.release(task, slot.ready);
+  engine_of(*this).m_exclusion.release(task, slot.completion.ready);
 }
 void Kernel::dispatch(Task& task, WorkerSlot& slot) {
   engine_of(*this).dispatch(task, slot);

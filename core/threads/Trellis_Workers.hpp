@@ -5,14 +5,11 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Space.hpp>
 #include <base/Trellis_FunctionRef.hpp>
-#include <task/Trellis_DeferredBodies.hpp>
-#include <scope/Trellis_Scope.hpp>
+#include <base/Trellis_Reserve.hpp>
 #include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskIds.hpp>
-#include <task/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_Gathering.hpp>
 #include <threads/Trellis_Places.hpp>
-#include <base/Trellis_Reserve.hpp>
+#include <threads/Trellis_WorkerSlot.hpp>
 
 #include <algorithm>
 #include <array>
@@ -28,71 +25,6 @@
 #include <vector>
 
 namespace trellis::Impl {
-
-using Condition = FunctionRef<bool()>;
-
-/// The data of one thread while it runs tasks: of a worker, or of a thread in `wait()`.
-struct alignas(128) WorkerSlot : NewFromReserve {
-  // The first line has what other threads read after each of their tasks, and what seldom changes.
-  int number = 0;   ///< negative: of a thread that runs no tasks
-  int permits = 0;  ///< of its thread while it runs tasks, see Workers; for it alone
-  bool is_main = false;
-  bool is_guest = false;      ///< for threads of the user's, one at a time
-  bool searching = false;     ///< its thread counts as looking for a task; for it alone
-  bool has_launched = false;  ///< it has launched tasks for others since its last search
-  bool has_slept = false;     ///< since it last found a task; for its thread alone
-  bool waits = false;         ///< its thread is in wait(); for this thread alone
-  FunctionRef<bool(Task const&)> const* wants = nullptr;  ///< see Until; for this thread alone
-  // The numbers of tasks and edges. Only this slot's thread writes them. It counts a submitted task
-  // before the task can start, so a thread that reads the completed ones first misses no task.
-  std::atomic<std::uint64_t> completed{0};
-  std::atomic<std::uint64_t> submitted{0};  ///< as children of tasks
-  std::atomic<std::uint64_t> edges{0};      ///< to these
-
-  // This thread changes the lines that follow with each task.
-  alignas(64) std::string name;
-  DeferredTasks deferred;
-  // Scratch of a completion.
-  Vector<Task*> ready;
-  Vector<TaskId> spared;  ///< successors that a failure does not reach
-  /// The ready tasks that this thread holds while it runs destructors of the user's, see Holding.
-  Vector<Task**> holding;
-  std::vector<std::pair<SpaceAdapter*, void*>> instances;
-  // See Engine::back_off.
-  int until_pause = 0;  ///< tasks
-  std::chrono::steady_clock::time_point paused_at{};
-  std::uint64_t seen_submitted = 0;
-  // See Engine::pop.
-  int since_continuation = 0;  ///< tasks
-  int awaited_in_row = 0;      ///< tasks
-  int of_main_in_row = 0;      ///< tasks
-  bool own_continuation_next = false;
-  // See Workers::look_after_submitter.
-  std::uint64_t seen_news = 0;
-  std::chrono::steady_clock::time_point news_at{};
-  // See Workers::migrate.
-  std::atomic<int> processor{-1};  ///< of its thread when it woke; -1: it sleeps
-  int on_one_in_row = 0;           ///< times that it woke on its waker's processor
-  std::chrono::steady_clock::time_point moved_at{};
-  int waker_on = -1;        ///< the processor of its last waker for a task
-  int sleeps_kept_off = 0;  ///< so many more sleeps have a mask without that one
-  // For the children that this thread submits. Cells that it has freed are used first.
-  TaskSlab::Chain cells;
-  TaskIds::Block ids;
-  Vector<ScopePtr> scopes;  ///< of tasks that are over
-
-  // Guarded by the mutex of Workers.
-  std::condition_variable wakeup;
-  bool woken = false;
-  int woken_on = -1;                     ///< its waker's processor, if woken for a task
-  bool has_napped = false;               ///< it woke by itself, to poll
-  Condition const* waits_for = nullptr;  ///< of a thread in wait()
-  bool is_worker = false;
-
-  /// True while a guest or the main thread has it. It is given back with release order when nothing
-  /// of it is read or written any more, and taken with acquire order.
-  std::atomic<bool> in_use{false};
-};
 
 /// The condition under which a thread in `work_until` goes on.
 struct Until {
@@ -216,7 +148,7 @@ class Workers {
   /// Called when a thread that may be looking for a task does something else first, as if it had
   /// found one.
   void looks_no_more(WorkerSlot& slot) {
-    if (slot.searching) [[unlikely]]
+    if (slot.search.is_on) [[unlikely]]
       stop_searching(slot);
   }
   /// Called when a task is to be completed. In a serial graph only threads in wait() can do that,
@@ -346,16 +278,16 @@ class Workers {
   [[nodiscard]] WorkerSlot& slot(int k) { return *m_slots[static_cast<std::size_t>(k)]; }
   [[nodiscard]] int permits() const { return m_permits; }
   [[nodiscard]] int most_workers() const { return m_most_workers; }
-  [[nodiscard]] std::uint64_t completed() const { return sum(&WorkerSlot::completed); }
-  [[nodiscard]] std::uint64_t submitted() const { return sum(&WorkerSlot::submitted); }
-  [[nodiscard]] std::uint64_t edges() const { return sum(&WorkerSlot::edges); }
+  [[nodiscard]] std::uint64_t completed() const { return sum(&TaskCounts::completed); }
+  [[nodiscard]] std::uint64_t submitted() const { return sum(&TaskCounts::submitted); }
+  [[nodiscard]] std::uint64_t edges() const { return sum(&TaskCounts::edges); }
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
   /// A thread that submits counts as one of the workers; only beside a single worker it runs in
   /// addition.
   [[nodiscard]] int threads_at_once() const { return m_permits == 1 ? 2 : m_permits; }
-  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> WorkerSlot::* count) const;
+  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> TaskCounts::* count) const;
   void end_threads();
   void destroy_instances();
   /// True if no thread looks for a task, and a permit is free for one that could.

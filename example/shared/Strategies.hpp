@@ -30,7 +30,7 @@ class CountingOrchestration final : public trellis::Orchestration {
   void fork_join_starts(int depth) override { m_of->fork_join_starts(depth); }
   void fork_join_ends(int depth) override { m_of->fork_join_ends(depth); }
   [[nodiscard]] trellis::ForkJoinPolicy fork_join(int depth, std::size_t parts,
-                                                trellis::TaskKind kind) override {
+                                                  trellis::TaskKind kind) override {
     return m_of->fork_join(depth, parts, kind);
   }
   [[nodiscard]] std::size_t hold_back(trellis::TaskKind kind) override {

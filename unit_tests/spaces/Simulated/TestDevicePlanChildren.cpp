@@ -29,7 +29,7 @@ class DevicePlanChildren : public EitherTime {
   Future<void> child_on_device(std::string const& name, std::vector<Touch> const& touches,
                                std::function<void()> work) {
     return child(Label(std::string(name), std::source_location::current()), touches,
-                Kernel{std::move(work), name}, {.space = &device});
+                 Kernel{std::move(work), name}, {.space = &device});
   }
   std::shared_ptr<SimulatedClock> clock = make_clock();
   SimulatedDevice device{{.clock = clock}};
