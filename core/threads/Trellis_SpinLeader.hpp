@@ -21,6 +21,7 @@ struct BackOffCheck {
 /// Chooses one of several threads that wait for a condition to poll it for all of them. Each look
 /// at the condition takes cache lines from the threads that work, so only one thread, the leader,
 /// looks. The others follow it: they read a cache line that is not written until the leader ends.
+/// Trellis_BackOff.cpp, which uses it, says what was measured.
 ///
 /// INVARIANT. `m_turns` is odd as long as there is a leader. The thread that becomes the leader
 /// makes it odd with a compare-exchange, so there is one at most, and later makes it even again.
