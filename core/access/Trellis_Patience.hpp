@@ -26,6 +26,10 @@ namespace trellis::Impl {
 /// A table of fixed size cannot know all forgotten areas, so it knows a sample: those whose hash is
 /// 0 modulo a power of two. That power grows until the table holds what is forgotten in one sweep.
 /// It covers up to `places` times `largest` areas.
+///
+/// MEASURED. A table forgets nothing below 2^17 areas. Sweeps over 200 000 parts of a View took 1940
+/// instructions for a task, and 3850 when all areas were remembered for `shortest` tasks. These are
+/// the sweeps 7 to 9 of the row `areas_of_one_view/areas:200000` of `micro`, under callgrind.
 class Patience {
  public:
   /// The time to remember an area, as a number of tasks.

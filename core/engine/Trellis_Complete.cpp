@@ -39,11 +39,11 @@ void Engine::tell_failure(Task& task, TaskState state, FailurePtr const& failure
 
 void Engine::hand_on_failure(Task& task, WorkerSlot& slot, FailurePtr const& failure) {
   task.for_each_successor([&](Task* successor) {
-    auto const& spared = slot.spared;
+    auto const& spared = slot.completion.spared;
     bool const stops = std::find(spared.begin(), spared.end(), successor->id) != spared.end();
-    trigger(*successor, stops ? FailurePtr() : failure, slot.ready);
+    trigger(*successor, stops ? FailurePtr() : failure, slot.completion.ready);
   });
-  slot.spared.clear();
+  slot.completion.spared.clear();
 }
 
 /// Ends a task: destroys its body, marks it as complete in `live_id`, and frees its cell for
@@ -67,7 +67,7 @@ class Engine::TaskEnds {
       m_task.prefetch_successors();
       m_engine.give_up_exclusive(m_task, m_slot);
       if (failure != nullptr) [[unlikely]]
-        m_engine.m_features.policy_edges.stops_failure(m_task.id, m_slot.spared);
+        m_engine.m_features.policy_edges.stops_failure(m_task.id, m_slot.completion.spared);
     });
     m_engine.m_features.completed(m_task);
   }
@@ -87,8 +87,8 @@ class Engine::TaskEnds {
     else
       m_engine.give_back(m_task, m_slot);
     destructors.count_deferred();
-    std::uint64_t const completed = m_slot.completed.load(std::memory_order_relaxed) + 1;
-    m_slot.completed.store(completed, std::memory_order_release);
+    std::uint64_t const completed = m_slot.counts.completed.load(std::memory_order_relaxed) + 1;
+    m_slot.counts.completed.store(completed, std::memory_order_release);
     if (m_has_waiter || ((completed & (m_engine.m_room_check - 1)) == 0 && workers.anyone_waits()))
       workers.wake_waiters();
     if (too_many_deferred && Frame::top == nullptr) {  // else later, see Destructors::run

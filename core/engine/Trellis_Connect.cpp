@@ -228,7 +228,7 @@ std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Scope& scope,
   if (task.marks.synchronizing || scope.barrier.task != nullptr || m_recorder)
     synchronize(task, scope, edges);
   if (edges != 0) {
-    std::atomic<std::uint64_t>& all = slot != nullptr ? slot->edges : m_edges;
+    std::atomic<std::uint64_t>& all = slot != nullptr ? slot->counts.edges : m_edges;
     all.store(all.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
               std::memory_order_relaxed);
   }

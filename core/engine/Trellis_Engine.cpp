@@ -140,7 +140,7 @@ void Kernel::close_children(Task& task, WorkerSlot& slot) {
   engine_of(*this).m_features.children.close_scope(task, slot);
 }
 void Kernel::release_exclusive(Task& task, WorkerSlot& slot) {
-  engine_of(*this).m_features.exclusion.release(task, slot.ready);
+  engine_of(*this).m_features.exclusion.release(task, slot.completion.ready);
 }
 void Kernel::dispatch(Task& task, WorkerSlot& slot) {
   engine_of(*this).dispatch(task, slot);

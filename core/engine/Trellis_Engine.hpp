@@ -136,7 +136,7 @@ class Engine final : public Kernel, private TaskSource {
            (slot.is_main && m_main.has_continuations());
   }
   [[nodiscard]] bool is_time_for_continuation(WorkerSlot& slot) const {
-    return any_continuation(slot) && ++slot.since_continuation > before_continuation;
+    return any_continuation(slot) && ++slot.turns.since_continuation > before_continuation;
   }
   static constexpr int before_continuation = 8;  ///< tasks
   static constexpr int before_others = 8;        ///< fork-joins, or tasks of the main thread

@@ -88,13 +88,13 @@ bool Engine::has_own(WorkerSlot const& slot) const {
 /// finds no task polls progress functions below.
 Task* Engine::pop(WorkerSlot& slot) {
   m_polling.launch_offered(slot);
-  if (slot.wants != nullptr) [[unlikely]]
+  if (slot.wait.wants != nullptr) [[unlikely]]
     return pop_for_waiting(slot);
-  if (!slot.searching && m_polling.is_due(slot)) m_polling.poll(slot, false);
+  if (!slot.search.is_on && m_polling.is_due(slot)) m_polling.poll(slot, false);
   if (m_features.completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(slot)) return task;
   bool const rests = any_continuation(slot);
-  if (rests && ++slot.since_continuation > before_continuation)
+  if (rests && ++slot.turns.since_continuation > before_continuation)
     if (Task* const rest = pop_continuation(slot)) return rest;
   if (slot.is_main)
     if (Task* const task = pop_of_main(slot)) return task;
@@ -117,29 +117,29 @@ Task* Engine::pop(WorkerSlot& slot) {
 /// one.
 Task* Engine::pop_of_main(WorkerSlot& slot) {
   if (!m_main.has_first()) return nullptr;
-  if (slot.of_main_in_row < before_others) {
-    ++slot.of_main_in_row;
+  if (slot.turns.of_main_in_row < before_others) {
+    ++slot.turns.of_main_in_row;
     return m_main.pop();
   }
-  slot.of_main_in_row = 0;
+  slot.turns.of_main_in_row = 0;
   if (Task* const task = m_awaited.pop()) return task;
   Task* const task = m_policy->pop(slot.number).impl();
   return task != nullptr ? task : m_main.pop();
 }
 
 Task* Engine::pop_awaited(WorkerSlot& slot) {
-  if (slot.awaited_in_row < before_others) {
-    ++slot.awaited_in_row;
+  if (slot.turns.awaited_in_row < before_others) {
+    ++slot.turns.awaited_in_row;
     return m_awaited.pop();
   }
-  slot.awaited_in_row = 0;
+  slot.turns.awaited_in_row = 0;
   Task* const task = m_policy->pop(slot.number).impl();
   return task != nullptr ? task : m_awaited.pop();
 }
 
 /// Takes, for a thread that waits, a task that it wants, or one that no other thread may run.
 Task* Engine::pop_for_waiting(WorkerSlot& slot) {
-  if (Task* const task = pop_wanted(slot, *slot.wants)) return task;
+  if (Task* const task = pop_wanted(slot, *slot.wait.wants)) return task;
   return pop_own(slot);
 }
 
@@ -172,13 +172,13 @@ Task* Engine::pop_own(WorkerSlot& slot) {
 /// Takes a body that runs again. The main thread takes those that are bound to it, and others, by
 /// turns.
 Task* Engine::pop_continuation(WorkerSlot& slot) {
-  slot.since_continuation = 0;
+  slot.turns.since_continuation = 0;
   if (!slot.is_main) return m_continuations.pop();
-  slot.own_continuation_next = !slot.own_continuation_next;
+  slot.turns.own_continuation_next = !slot.turns.own_continuation_next;
   Task* const first =
-      slot.own_continuation_next ? m_main.pop_continuation() : m_continuations.pop();
+      slot.turns.own_continuation_next ? m_main.pop_continuation() : m_continuations.pop();
   if (first != nullptr) return first;
-  return slot.own_continuation_next ? m_continuations.pop() : m_main.pop_continuation();
+  return slot.turns.own_continuation_next ? m_continuations.pop() : m_main.pop_continuation();
 }
 
 void Engine::idle(WorkerSlot& slot) {

@@ -19,9 +19,9 @@ namespace trellis::Impl {
 void Engine::run(Task* task, WorkerSlot& slot, Condition stop) {
   m_polling.stop(slot);
   while (task != nullptr) {
-    if (--slot.until_pause < 0 && Frame::top == nullptr) back_off(slot);
+    if (--slot.back_off.until_next < 0 && Frame::top == nullptr) back_off(slot);
     task = run_deferring(*task, slot);
-    if (task != nullptr && (stop() || something_is_due(slot) || slot.wants != nullptr)) {
+    if (task != nullptr && (stop() || something_is_due(slot) || slot.wait.wants != nullptr)) {
       push(*task, &slot);
       return;
     }

@@ -448,8 +448,8 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Scope& scope, Frame const
   task.live_id.store(id, std::memory_order_release);
   if (spec.number != nullptr) spec.number->bound(m_kernel.handle_of(&task, id));
   if (slot != nullptr)
-    slot->submitted.store(slot->submitted.load(std::memory_order_relaxed) + 1,
-                          std::memory_order_release);
+    slot->counts.submitted.store(slot->counts.submitted.load(std::memory_order_relaxed) + 1,
+                                 std::memory_order_release);
   else
     count_submitted(1);
   bool const is_alone = slot != nullptr || (m_rules.empty() && !m_recorder);

@@ -17,7 +17,7 @@ namespace trellis::Impl {
 /// - The body is destroyed before the successors may run, as they may wait for what it holds.
 /// - `end_life` is the end for other threads, see the invariants of Task and PlanState. Exclusive
 ///   areas are given up with it, which makes tasks ready that have waited for these. They are the
-///   first ones in `slot.ready`.
+///   first ones in `slot.completion.ready`.
 /// - `release` takes the task's edges off the counts of its successors. From there on a recorded
 ///   task may be in its next run, or the replay may be over.
 /// - `hand_over` gives the tasks that are ready now to the policy. Work after that delays no other
@@ -33,7 +33,7 @@ template <class Life>
   life.end_body(failure);
   kernel.run_over(task, slot, state, row);
   life.end_life(failure);
-  Vector<Task*>& ready = slot.ready;
+  Vector<Task*>& ready = slot.completion.ready;
   std::size_t const granted = ready.size();
   life.release(failure, ready);
   Task* next = ready.empty() ? nullptr : kernel.hand_over(ready, granted, slot);

@@ -170,15 +170,15 @@ class Kernel {
   Task* complete(Task& task, WorkerSlot& slot, TaskState state, int row);
   /// Does what every run ends with before its successors go on.
   void run_over(Task& task, WorkerSlot& slot, TaskState state, int row) {
-    slot.ready.clear();
+    slot.completion.ready.clear();
     task.state.store(state, std::memory_order_relaxed);
     m_events.changed(task, state, row);
     if (task.is_split.load(std::memory_order_acquire)) close_children(task, slot);
   }
-  /// Adds the tasks that have waited for its exclusive areas to `slot.ready`. Where the task ends,
-  /// this is called in `end_life`. Until then a demotion from outside may change what the task has,
-  /// and must not give it areas that no thread would release. Recorded tasks are not demoted from
-  /// outside, so their runs need no lock.
+  /// Adds the tasks that have waited for its exclusive areas to `slot.completion.ready`. Where the
+  /// task ends, this is called in `end_life`. Until then a demotion from outside may change what the
+  /// task has, and must not give it areas that no thread would release. Recorded tasks are not
+  /// demoted from outside, so their runs need no lock.
   void give_up_exclusive(Task& task, WorkerSlot& slot) {
     if (task.exclusive) release_exclusive(task, slot);
   }

@@ -125,7 +125,7 @@ void DeviceTasks::launch_offered(WorkerSlot& slot, int most) {
     else
       m_kernel.push(*task, &slot);
     m_offered.is_launched();
-    if (has_slot) slot.has_launched = true;
+    if (has_slot) slot.search.has_launched = true;
   }
   if (!has_slot) return;
   Task* nothing = nullptr;

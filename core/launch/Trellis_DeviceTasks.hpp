@@ -90,7 +90,7 @@ class DeviceTasks {
   }
   /// True if a thread waits for a device task, or for another task, to be complete.
   [[nodiscard]] bool anyone_waits(WorkerSlot const& slot) const {
-    return slot.waits || m_workers.anyone_waits();
+    return slot.wait.is_on || m_workers.anyone_waits();
   }
   /// How often to ask. A waiting thread may wait for a task that is not launched yet.
   [[nodiscard]] Poller::Pace pace(WorkerSlot const& slot) const {

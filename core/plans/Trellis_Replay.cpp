@@ -208,8 +208,8 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
 
 Task* Plans::start_rounds(PlanState& plan, WorkerSlot& slot) {
   plan.open.store(plan.leaves, std::memory_order_relaxed);
-  slot.ready.assign(plan.roots.begin(), plan.roots.end());
-  return m_kernel.hand_over(slot.ready, 0, slot);
+  slot.completion.ready.assign(plan.roots.begin(), plan.roots.end());
+  return m_kernel.hand_over(slot.completion.ready, 0, slot);
 }
 
 /// Ends a run of a recorded task. The task is set up for its next run, in the same replay or in a

@@ -26,14 +26,14 @@ void Workers::change_permits(WorkerSlot& slot, int permits) {
 /// Trades the permits that the thread has for `permits`, and returns when it has them.
 void Workers::gather(std::unique_lock<std::mutex>& lock, WorkerSlot const& slot, int permits) {
   // This is done as in Absence.
-  if (slot.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  if (slot.search.is_on) m_searching.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(slot.permits);
   Gathering::Gatherer here(permits);
   m_gathering.fetch_add(1, std::memory_order_relaxed);
   m_gatherers.push(here);
   serve_gatherers();
   here.wakeup.wait(lock, [&] { return here.is_served; });
-  if (slot.searching) m_searching.fetch_add(1, std::memory_order_seq_cst);
+  if (slot.search.is_on) m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
 /// Called when `m_spare` may have become 0 or more.

@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_PLACES_HPP
 #define TRELLIS_IMPL_PLACES_HPP
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +17,16 @@ namespace trellis::Impl {
 /// For tests: graphs that are made from here on believe that there are `cores` cores. 0 restores
 /// the real number.
 void pretend_cores(int cores);
+
+/// What a thread knows of its wake-ups, see Places. Only that thread uses it, but any thread reads
+/// the processor, which may be outdated.
+struct Migration {
+  std::atomic<int> processor{-1};  ///< of the thread when it woke; -1: it sleeps
+  int on_one_in_row = 0;           ///< times that it woke on its waker's processor
+  std::chrono::steady_clock::time_point moved_at{};
+  int waker_on = -1;        ///< the processor of its last waker for a task
+  int sleeps_kept_off = 0;  ///< so many more sleeps have a mask without that one
+};
 
 /// Where the threads of a graph run, as `TRELLIS_BIND` asks for. The main thread has the first
 /// place. Workers have the next ones, and start over when there are no more. A main thread that

@@ -10,9 +10,18 @@
 
 namespace trellis::Impl {
 
+/// What a worker has seen of the submissions when it last checked whether it should back off, see
+/// Trellis_BackOff.cpp. Only that worker uses it.
+struct BackOffCheck {
+  int until_next = 0;  ///< tasks
+  std::chrono::steady_clock::time_point at{};
+  std::uint64_t submitted = 0;
+};
+
 /// Chooses one of several threads that wait for a condition to poll it for all of them. Each look
 /// at the condition takes cache lines from the threads that work, so only one thread, the leader,
 /// looks. The others follow it: they read a cache line that is not written until the leader ends.
+/// Trellis_BackOff.cpp, which uses it, says what was measured.
 ///
 /// INVARIANT. `m_turns` is odd as long as there is a leader. The thread that becomes the leader
 /// makes it odd with a compare-exchange, so there is one at most, and later makes it even again.

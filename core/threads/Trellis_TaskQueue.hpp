@@ -15,6 +15,15 @@ namespace trellis::Impl {
 
 struct Task;
 
+/// The turns that a thread gives to the queues of the engine, see `Engine::pop`. Only that thread
+/// uses them.
+struct QueueTurns {
+  int since_continuation = 0;  ///< tasks
+  int awaited_in_row = 0;      ///< tasks
+  int of_main_in_row = 0;      ///< tasks
+  bool own_continuation_next = false;
+};
+
 /// The ready tasks that the engine keeps from the policy: first in, first out. Once the queue is
 /// large enough it allocates nothing, as plans require. (A std::deque allocates for every 64 tasks
 /// that go through it.)

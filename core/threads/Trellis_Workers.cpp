@@ -125,10 +125,10 @@ void Workers::set_threads(int permits, int threads_per_worker) {
   m_has_cores = Places::has_core_for_each(m_permits * threads_per_worker);
 }
 
-std::uint64_t Workers::sum(std::atomic<std::uint64_t> WorkerSlot::* count) const {
+std::uint64_t Workers::sum(std::atomic<std::uint64_t> TaskCounts::* count) const {
   std::uint64_t sum = 0;
   int const slots = slot_count();
-  for (int k = 0; k < slots; ++k) sum += (slot(k).*count).load(std::memory_order_acquire);
+  for (int k = 0; k < slots; ++k) sum += (slot(k).counts.*count).load(std::memory_order_acquire);
   return sum;
 }
 
@@ -158,13 +158,13 @@ void Workers::add_permit(int by) {
 // woken for the same task before this one is up.
 void Workers::wake(WorkerSlot& slot, int on) {
   std::erase(m_sleeping, &slot);
-  if (slot.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
+  if (slot.sleep.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
   if (slot.is_worker) ++m_waking;
-  slot.woken = true;
-  slot.woken_on = on;
-  slot.wakeup.notify_one();
+  slot.sleep.is_over = true;
+  slot.sleep.woken_on = on;
+  slot.sleep.wakeup.notify_one();
 }
 
 void Workers::wake_one() {
@@ -190,9 +190,10 @@ bool Workers::start_thread(bool with_permit) {
     }
     WorkerSlot& slot = *m_worker_slots[before];
     slot.is_worker = true;
-    slot.woken = false;
-    slot.woken_on = Places::processor_here();
-    slot.on_one_in_row = slot.sleeps_kept_off = 0;  // they belonged to another thread
+    slot.sleep.is_over = false;
+    slot.sleep.woken_on = Places::processor_here();
+    slot.migration.on_one_in_row = slot.migration.sleeps_kept_off =
+        0;                               // they belonged to another thread
     slot.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
     thread = std::thread([this, &slot, number = static_cast<int>(before), with_permit] {
       background(slot, number, with_permit);
@@ -211,7 +212,7 @@ void Workers::main_ready_added() {
   std::lock_guard const lock(m_mutex);
   WorkerSlot& main = *m_slots[0];
   if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end()) wake(main);
-  main.wakeup.notify_one();  // it may be blocked inside a task
+  main.sleep.wakeup.notify_one();  // it may be blocked inside a task
 }
 
 void Workers::wake_waiters() {
@@ -224,24 +225,25 @@ void Workers::wake_waiters() {
 void Workers::wake_all_waiters() {
   std::lock_guard const lock(m_mutex);
   for (std::size_t k = m_sleeping.size(); k-- > 0;)
-    if (m_sleeping[k]->waits_for != nullptr) wake(*m_sleeping[k]);
+    if (m_sleeping[k]->sleep.waits_for != nullptr) wake(*m_sleeping[k]);
 }
 
 void Workers::wake_waiters_locked() {
   for (std::size_t k = m_sleeping.size(); k-- > 0;)
-    if (WorkerSlot& slot = *m_sleeping[k]; slot.waits_for != nullptr && (*slot.waits_for)())
+    if (WorkerSlot& slot = *m_sleeping[k];
+        slot.sleep.waits_for != nullptr && (*slot.sleep.waits_for)())
       wake(slot);
   for (WorkerSlot* slot : m_blocked)
-    if ((*slot->waits_for)()) slot->wakeup.notify_one();
+    if ((*slot->sleep.waits_for)()) slot->sleep.wakeup.notify_one();
 }
 
 void Workers::sleep(WorkerSlot& slot, Until const* until) {
   m_searching.fetch_sub(1, std::memory_order_seq_cst);
   // See Places. This may take a while, but no thread relies on this one any more.
   std::optional<Places::KeptOff> kept_off;
-  if (m_migrates && slot.sleeps_kept_off > 0 && !m_source.polls()) {
-    --slot.sleeps_kept_off;
-    kept_off.emplace(slot.waker_on);
+  if (m_migrates && slot.migration.sleeps_kept_off > 0 && !m_source.polls()) {
+    --slot.migration.sleeps_kept_off;
+    kept_off.emplace(slot.migration.waker_on);
   }
   std::unique_lock lock(m_mutex);
   add_permit(1);
@@ -259,9 +261,9 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
     m_searching.fetch_add(1, std::memory_order_seq_cst);
     return;
   }
-  slot.woken = false;
-  slot.waits_for = waits ? &until->done : nullptr;
-  slot.processor.store(-1, std::memory_order_relaxed);
+  slot.sleep.is_over = false;
+  slot.sleep.waits_for = waits ? &until->done : nullptr;
+  slot.migration.processor.store(-1, std::memory_order_relaxed);
   m_sleeping.push_back(&slot);
   wake_waiters_locked();
   // No other thread polls what only the main thread may poll.
@@ -275,8 +277,8 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
     doze(lock, slot, before_poll);
   if (noted != 0) m_sleeps[noted - 1].end_ns = since_start();
   if (stands_in) m_somebody_naps = false;
-  slot.waits_for = nullptr;
-  int const woken_on = slot.woken_on;
+  slot.sleep.waits_for = nullptr;
+  int const woken_on = slot.sleep.woken_on;
   if (kept_off) {  // before it may start a thread, which would inherit the mask
     lock.unlock();
     kept_off.reset();
@@ -290,25 +292,26 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
 /// Moves the thread of the slot if Places asks for it. The thread has just woken; what it reads of
 /// the others may be outdated.
 void Workers::migrate(WorkerSlot& slot, int woken_on) {
+  Migration& past = slot.migration;
   int const here = Places::processor_here();
-  slot.processor.store(here, std::memory_order_relaxed);
-  if (woken_on >= 0) slot.waker_on = woken_on;
+  past.processor.store(here, std::memory_order_relaxed);
+  if (woken_on >= 0) past.waker_on = woken_on;
   if (here < 0 || here != woken_on) {
-    slot.on_one_in_row = 0;
+    past.on_one_in_row = 0;
     return;
   }
-  if (++slot.on_one_in_row < wakes_before_move) return;
-  if (slot.is_worker) slot.sleeps_kept_off = most_sleeps_kept_off;
+  if (++past.on_one_in_row < wakes_before_move) return;
+  if (slot.is_worker) past.sleeps_kept_off = most_sleeps_kept_off;
   auto const now = std::chrono::steady_clock::now();
-  if (now - slot.moved_at < between_moves) return;
-  slot.moved_at = now;
-  slot.on_one_in_row = 0;
+  if (now - past.moved_at < between_moves) return;
+  past.moved_at = now;
+  past.on_one_in_row = 0;
   try {
     std::vector<int> taken{here};
     for (int k = 0, slots = slot_count(); k < slots; ++k)
-      taken.push_back(this->slot(k).processor.load(std::memory_order_relaxed));
+      taken.push_back(this->slot(k).migration.processor.load(std::memory_order_relaxed));
     if (Places::migrate(taken) || Places::migrate({taken.data(), 1}))
-      slot.processor.store(Places::processor_here(), std::memory_order_relaxed);
+      past.processor.store(Places::processor_here(), std::memory_order_relaxed);
   } catch (std::bad_alloc const&) {  // then it does not move
   }
 }
@@ -338,14 +341,14 @@ std::vector<ThreadSleep> Workers::sleeps() {
 /// Sleeps, in a thread in wait(), until woken or until the nap is over.
 void Workers::doze_until(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Until const& until,
                          Nap before_poll) {
-  auto const woken = [&] { return slot.woken; };
+  auto const woken = [&] { return slot.sleep.is_over; };
   if (before_poll > Nap(0)) {
-    slot.has_napped = !slot.wakeup.wait_for(lock, before_poll, woken);
-    if (slot.has_napped) wake(slot);
+    slot.search.has_napped = !slot.sleep.wakeup.wait_for(lock, before_poll, woken);
+    if (slot.search.has_napped) wake(slot);
     return;
   }
-  if (until.rather_than_sleep == nullptr) return slot.wakeup.wait(lock, woken);
-  for (auto nap = first_nap; !slot.wakeup.wait_for(lock, nap, woken);
+  if (until.rather_than_sleep == nullptr) return slot.sleep.wakeup.wait(lock, woken);
+  for (auto nap = first_nap; !slot.sleep.wakeup.wait_for(lock, nap, woken);
        nap = std::min(2 * nap, longest_nap))
     if ((*until.rather_than_sleep)()) wake(slot);
 }
@@ -354,7 +357,7 @@ void Workers::doze_until(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, U
 void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap before_poll) {
   auto nap = first_nap;
   int in_vain = 0;
-  while (!slot.woken) {
+  while (!slot.sleep.is_over) {
     if (m_watch == nullptr && m_lent.load(std::memory_order_relaxed)) {
       m_watch = &slot;
       nap = first_nap;
@@ -362,14 +365,14 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap bef
     }
     bool const polls = before_poll > Nap(0);
     if (m_watch != &slot && !polls) {
-      slot.wakeup.wait(lock);
+      slot.sleep.wakeup.wait(lock);
       continue;
     }
     bool const is_over =
-        slot.wakeup.wait_for(lock, polls ? before_poll : nap) == std::cv_status::timeout;
-    if (slot.woken || !is_over) continue;
+        slot.sleep.wakeup.wait_for(lock, polls ? before_poll : nap) == std::cv_status::timeout;
+    if (slot.sleep.is_over || !is_over) continue;
     if (polls) {
-      slot.has_napped = true;
+      slot.search.has_napped = true;
       wake(slot);
       continue;
     }
@@ -439,7 +442,7 @@ void Workers::take_back() {
 void Workers::post_watch() {
   if (m_watch != nullptr || m_waking != 0 || m_stopping) return;
   for (WorkerSlot* const slot : m_sleeping)
-    if (slot->is_worker) return slot->wakeup.notify_one();
+    if (slot->is_worker) return slot->sleep.wakeup.notify_one();
   // No worker sleeps. If there are as many threads as permits, not counting the absent ones and
   // those that gather, one of them has no permit, or will have none, and is going to sleep.
   int const elsewhere = m_absent + m_gathering.load(std::memory_order_relaxed);
@@ -450,11 +453,11 @@ void Workers::post_watch() {
 void Workers::look_after_submitter(WorkerSlot& slot, std::chrono::steady_clock::time_point now) {
   if (!m_lent.load(std::memory_order_relaxed)) return;
   std::uint64_t const news = m_news.load(std::memory_order_relaxed);
-  if (std::exchange(slot.seen_news, news) != news) {
-    slot.news_at = now;
+  if (std::exchange(slot.submitter.news, news) != news) {
+    slot.submitter.at = now;
     return;
   }
-  if (now - slot.news_at < quiet) return;
+  if (now - slot.submitter.at < quiet) return;
   {
     std::lock_guard const lock(m_mutex);
     if (!m_lent.load(std::memory_order_relaxed) || m_news.load(std::memory_order_relaxed) != news)
@@ -475,18 +478,18 @@ void Workers::sleep_until(Until const& until, WorkerSlot& sleeper) {
   m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
   if (m_source.has_ready(sleeper)) ready_added();
   std::unique_lock lock(m_mutex);
-  sleeper.waits_for = &condition;
+  sleeper.sleep.waits_for = &condition;
   m_blocked.push_back(&sleeper);
   std::size_t const noted = m_notes_sleeps && sleeper.number >= 0 ? note_sleep(sleeper) : 0;
   if (until.rather_than_sleep == nullptr)
-    sleeper.wakeup.wait(lock, continues);
+    sleeper.sleep.wakeup.wait(lock, continues);
   else
-    while (!sleeper.wakeup.wait_for(lock, longest_nap, continues)) {
+    while (!sleeper.sleep.wakeup.wait_for(lock, longest_nap, continues)) {
     }
   if (noted != 0) m_sleeps[noted - 1].end_ns = since_start();
   std::erase(m_blocked, &sleeper);
   m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
-  sleeper.waits_for = nullptr;
+  sleeper.sleep.waits_for = nullptr;
 }
 
 void Workers::sleep_until(Until const& until) {
@@ -519,24 +522,27 @@ inline bool Workers::has_to_stop(WorkerSlot const& slot, bool waits, bool has_tu
 }
 
 inline void Workers::search(WorkerSlot& slot) {
-  if (slot.searching) return;
-  slot.searching = true;
+  if (slot.search.is_on) return;
+  slot.search.is_on = true;
   m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
 /// Ends the search of a thread that has found a task. The last one that searched wakes the next
 /// one, as long as there are more tasks.
 void Workers::stop_searching(WorkerSlot& slot) {
-  slot.searching = false;
+  slot.search.is_on = false;
   bool const is_last = m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  if (std::exchange(slot.has_slept, false) && m_has_cores) wake_two();
+  if (std::exchange(slot.search.has_slept, false) && m_has_cores) wake_two();
   if (is_last && m_source.has_ready(slot)) ready_added();
 }
 
 /// A thread that has been woken, and has found a task, wakes two more if there are more tasks than
 /// the searching threads find. To wake a thread takes long, on an idle core longer than many a
-/// task. So 64 threads are awake after six times as long as one, and not after 63 times. Where
-/// threads share cores, each is woken when the one before it has got a core; more would be no use.
+/// task. So 64 threads are awake after six times as long as one, and not after 63 times. With
+/// 100 us added to each wake-up, 16 workers were awake after 0.37 ms and not 1.6, and 64 after
+/// 0.8 ms and not 5 (`./run perf micro --benchmark_filter=wake_all`). Where threads share cores,
+/// each is woken when the one before it has got a core. (With two at a time, eight workers on two
+/// cores lost 4 % in the rows `bursts`.)
 void Workers::wake_two() {
   for (int k = 0; k < 2 && m_spare.load(std::memory_order_relaxed) > 0; ++k) {
     auto const searching =
@@ -561,14 +567,14 @@ void Workers::work(WorkerSlot& slot, Until const* until) {
   auto const should_stop = [&] {
     return (waits && until->done()) || has_to_stop(slot, waits, has_turn);
   };
-  slot.searching = true;
+  slot.search.is_on = true;
   for (int spins = 0;;) {
     if (until != nullptr ? until->done() : m_stopping.load()) break;
     Task* const task = pop_for(slot, waits, has_turn);
     if (task != nullptr) {
       spins = 0;
       has_turn = false;
-      if (slot.searching) {
+      if (slot.search.is_on) {
         stop_searching(slot);
       } else if (somebody_should_wake() && m_source.has_ready(slot)) {
         // The policy may have moved tasks to where a thread that went to sleep did not see them.
@@ -579,7 +585,7 @@ void Workers::work(WorkerSlot& slot, Until const* until) {
       continue;
     }
     search(slot);
-    if (std::exchange(slot.has_launched, false)) spins = 0;
+    if (std::exchange(slot.search.has_launched, false)) spins = 0;
     if (spins == 0) {
       m_source.idle(slot);
       if (anyone_waits()) wake_waiters();
@@ -601,15 +607,15 @@ void Workers::work(WorkerSlot& slot, Until const* until) {
         break;
       search(slot);  // `leaves` may have launched something, and ended the search
       sleep(slot, until);
-      slot.has_slept = true;
+      slot.search.has_slept = true;
       // Between two naps one look is enough: spinning would cost more of the core than the naps
       // save.
-      spins = std::exchange(slot.has_napped, false) ? spins_before_sleep : 0;
+      spins = std::exchange(slot.search.has_napped, false) ? spins_before_sleep : 0;
       has_turn = true;
     }
   }
-  if (slot.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
-  slot.searching = false;
+  if (slot.search.is_on) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  slot.search.is_on = false;
 }
 
 void Workers::background(WorkerSlot& slot, int number, bool with_permit) {
@@ -625,12 +631,12 @@ void Workers::background(WorkerSlot& slot, int number, bool with_permit) {
   }
   if (!with_permit) return;
   slot.permits = 1;
-  slot.has_slept = true;
-  if (m_migrates) migrate(slot, slot.woken_on);
+  slot.search.has_slept = true;
+  if (m_migrates) migrate(slot, slot.sleep.woken_on);
   work(slot, nullptr);
   m_source.idle(slot);
   m_source.leaves(slot);
-  slot.processor.store(-1, std::memory_order_relaxed);
+  slot.migration.processor.store(-1, std::memory_order_relaxed);
   std::lock_guard const lock(m_mutex);
   add_permit(1);
 }
@@ -665,7 +671,7 @@ WorkerSlot* Workers::enter() {
 void Workers::leave(WorkerSlot& slot, Until const& until) {
   m_source.idle(slot);
   m_source.leaves(slot);
-  slot.processor.store(-1, std::memory_order_relaxed);
+  slot.migration.processor.store(-1, std::memory_order_relaxed);
   {
     std::lock_guard const lock(m_mutex);
     slot.permits = 0;
@@ -682,12 +688,12 @@ void Workers::work_until(Until const& until) {
   if (until.done()) return;
   WorkerSlot* const slot = enter();
   if (slot == nullptr) return sleep_until(until);
-  slot->waits = true;
-  slot->wants = until.wants;
+  slot->wait.is_on = true;
+  slot->wait.wants = until.wants;
   slot->permits = 1;
   work(*slot, &until);
-  slot->waits = false;
-  slot->wants = nullptr;
+  slot->wait.is_on = false;
+  slot->wait.wants = nullptr;
   leave(*slot, until);
 }
 
@@ -696,7 +702,7 @@ Workers::Absence::Absence(Workers& workers, WorkerSlot& slot)
   {
     std::lock_guard const lock(workers.m_mutex);
     // A thread that looks for a task may run a destructor that waits. It does not look then.
-    m_searching = std::exchange(slot.searching, false);
+    m_searching = std::exchange(slot.search.is_on, false);
     if (m_searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
     m_permits = std::exchange(slot.permits, 0);
     workers.add_permit(m_permits);
@@ -711,7 +717,7 @@ Workers::Absence::~Absence() {
   --m_workers.m_absent;
   m_workers.add_permit(-m_permits);
   m_slot.permits = m_permits;
-  m_slot.searching = m_searching;
+  m_slot.search.is_on = m_searching;
   if (m_searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -739,13 +745,13 @@ void Workers::block_until(Condition done, WorkerSlot& slot) {
   m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
   if (m_source.has_ready(slot)) ready_added();
   std::unique_lock lock(m_mutex);
-  slot.waits_for = &done;
+  slot.sleep.waits_for = &done;
   m_blocked.push_back(&slot);
-  for (auto nap = longest_nap; !slot.wakeup.wait_for(lock, nap, done);)
+  for (auto nap = longest_nap; !slot.sleep.wakeup.wait_for(lock, nap, done);)
     nap = std::min(2 * nap, longest_between_looks);
   std::erase(m_blocked, &slot);
   m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
-  slot.waits_for = nullptr;
+  slot.sleep.waits_for = nullptr;
 }
 
 }  // namespace trellis::Impl

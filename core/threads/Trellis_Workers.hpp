@@ -5,14 +5,11 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Space.hpp>
 #include <base/Trellis_FunctionRef.hpp>
-#include <task/Trellis_DeferredBodies.hpp>
-#include <scope/Trellis_Scope.hpp>
+#include <base/Trellis_Reserve.hpp>
 #include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskIds.hpp>
-#include <task/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_Gathering.hpp>
 #include <threads/Trellis_Places.hpp>
-#include <base/Trellis_Reserve.hpp>
+#include <threads/Trellis_WorkerSlot.hpp>
 
 #include <algorithm>
 #include <array>
@@ -27,72 +24,86 @@
 #include <utility>
 #include <vector>
 
+/// THE THREADS OF A GRAPH: how they take tasks, search, sleep and are woken. This page has the
+/// whole protocol of workers, sleep and places. `Workers` below is the class.
+///
+/// PERMITS. At most `permits` threads run tasks or search for some, each with a permit. `m_spare`
+/// counts the permits that no thread has. It is negative while too many threads work. A thread in
+/// `wait()` takes a permit at once. So a worker goes to sleep after its current task, and until
+/// then one more task runs than there are workers.
+///
+/// A THREAD TAKES a task between two tasks (`pop_for`), unless it has to stop. A worker stops when
+/// `m_spare` is negative. A thread in `wait()` goes first, but not before a wide task, see below.
+/// The thread runs the task, and then what the policy keeps on its slot.
+///
+/// A THREAD SEARCHES when it finds no task (`search`). It counts in `m_searching`, and looks again
+/// for some microseconds, which is about as long as it takes to sleep and to be woken. The threads
+/// that search look together as often as one would (`relax`). A thread that finds a task ends its
+/// search (`stop_searching`). If it was the last one that searched, and there are more tasks, it
+/// wakes the next thread.
+///
+/// A THREAD SLEEPS when it has searched in vain (`sleep`). It gives its permit back, asks
+/// `has_ready` once more, and waits on its condition variable. If something has to be polled, one
+/// thread naps instead of sleeping (`TaskSource::nap`).
+///
+/// A THREAD IS WOKEN for a task when no thread searches and a permit is spare (`ready_added`). The
+/// waker hands it the permit and counts it as searching, so that no second one is woken for the
+/// same task. A worker is started if none sleeps. A thread that has been woken, and has found a
+/// task, wakes two more as long as there are tasks for them (`wake_two`). A thread that waits for a
+/// condition is woken when the condition is true (`wake_waiters`).
+///
+/// A THREAD GIVES ITS PERMIT AWAY while it waits inside a task (`Absence`). Another thread is woken
+/// or started in its place.
+///
+/// A THREAD GATHERS PERMITS for a wide task, which has the threads of several workers, see
+/// Gathering.
+///
+/// A THREAD THAT SUBMITS outside of all tasks counts as a worker meanwhile, where there are two or
+/// more. It is lent a permit (`lend`), so that no more threads run than were asked for. When it
+/// waits it has that permit already. It does not tell when it stops submitting; it may compute,
+/// sleep, or be gone. So other threads check whether it still submits. Each worker does so now and
+/// then between two tasks (`look_after_submitter`). One idle worker, the watch, naps and does so as
+/// long as the permit is lent (`doze`). When there are no more submissions the permit is taken
+/// back, and a ready task finds a worker. So when the submitter sleeps while all others are in long
+/// tasks, a core may be idle for up to four milliseconds. If several threads submit at a time, one
+/// is lent a permit, and the submissions of all count.
+///
+/// A THREAD BACKS OFF when it has caught up with a thread that submits short tasks, see
+/// Trellis_BackOff.cpp. It MIGRATES to another processor when it wakes where its waker runs, see
+/// Places.
+///
+/// INVARIANT (no lost wake-up). A thread that makes a task ready first pushes it, then reads
+/// `m_searching` and `m_spare`. A thread that goes to sleep first takes itself off `m_searching`,
+/// then adds its permit to `m_spare`, then asks `has_ready` once more. All six are sequentially
+/// consistent. So in their single order either the first thread sees the permit, and wakes a
+/// thread, or the second one sees the task, and stays awake. A thread that saw another one
+/// searching may rely on that one to ask once more.
+///
+/// Every thread that goes to sleep or leaves evaluates the `waits_for` conditions under the mutex,
+/// after its own completions. So the last one to finish finds the threads that wait for that. A
+/// thread may make a condition true in another way (it destroyed a body, or polled a device). It
+/// does so sequentially consistently and then reads `m_asleep_waiting`. A waiting thread adds
+/// itself to that count before it asks its condition for the last time.
+///
+/// INVARIANT (lent). `m_lent` changes under the mutex. While it is set, one permit is neither in
+/// `m_spare` nor with a thread that runs tasks. The thread that takes it back does as a thread that
+/// goes to sleep: it adds the permit to `m_spare`, then asks `has_ready`. (A submitter that still
+/// sees `m_lent` then has been late with its submission; its next one sees that it is not set.)
+/// While it is set a worker is or will be the watch. It is the watch already, or has been asked to
+/// be it, or has been woken and has not left its sleep yet (`m_waking`), or runs without a permit,
+/// and so goes to sleep soon. For each worker that leaves its sleep, and each thread that becomes
+/// absent, asks for another one. (To wake a thread takes its waker ten microseconds and more. So a
+/// thread that submits and has woken a worker lets that worker wake the watch. As long as that
+/// worker gets no core, no thread checks on the permit, just as no other thread looks for a task.)
+///
+/// OTHER NUMBERS OF THREADS. The main thread calls `set_threads`, in no task, when no task is in
+/// flight and no other thread uses the graph. The call ends all workers, so the numbers change
+/// while there is no thread that reads them. A worker that is started later happens after the
+/// change by the start of its thread. A thread that enters `wait()` happens after it by the mutex.
+/// For a thread that submits, the program must order the change before, as it does when the graph
+/// has been made. The slots and their counts stay, as other threads read them at any time. A new
+/// worker gets the slot of the one with its number, whose last user has been joined.
 namespace trellis::Impl {
-
-using Condition = FunctionRef<bool()>;
-
-/// The data of one thread while it runs tasks: of a worker, or of a thread in `wait()`.
-struct alignas(128) WorkerSlot : NewFromReserve {
-  // The first line has what other threads read after each of their tasks, and what seldom changes.
-  int number = 0;   ///< negative: of a thread that runs no tasks
-  int permits = 0;  ///< of its thread while it runs tasks, see Workers; for it alone
-  bool is_main = false;
-  bool is_guest = false;      ///< for threads of the user's, one at a time
-  bool searching = false;     ///< its thread counts as looking for a task; for it alone
-  bool has_launched = false;  ///< it has launched tasks for others since its last search
-  bool has_slept = false;     ///< since it last found a task; for its thread alone
-  bool waits = false;         ///< its thread is in wait(); for this thread alone
-  FunctionRef<bool(Task const&)> const* wants = nullptr;  ///< see Until; for this thread alone
-  // The numbers of tasks and edges. Only this slot's thread writes them. It counts a submitted task
-  // before the task can start, so a thread that reads the completed ones first misses no task.
-  std::atomic<std::uint64_t> completed{0};
-  std::atomic<std::uint64_t> submitted{0};  ///< as children of tasks
-  std::atomic<std::uint64_t> edges{0};      ///< to these
-
-  // This thread changes the lines that follow with each task.
-  alignas(64) std::string name;
-  DeferredTasks deferred;
-  // Scratch of a completion.
-  Vector<Task*> ready;
-  Vector<TaskId> spared;  ///< successors that a failure does not reach
-  /// The ready tasks that this thread holds while it runs destructors of the user's, see Holding.
-  Vector<Task**> holding;
-  std::vector<std::pair<SpaceAdapter*, void*>> instances;
-  // See Engine::back_off.
-  int until_pause = 0;  ///< tasks
-  std::chrono::steady_clock::time_point paused_at{};
-  std::uint64_t seen_submitted = 0;
-  // See Engine::pop.
-  int since_continuation = 0;  ///< tasks
-  int awaited_in_row = 0;      ///< tasks
-  int of_main_in_row = 0;      ///< tasks
-  bool own_continuation_next = false;
-  // See Workers::look_after_submitter.
-  std::uint64_t seen_news = 0;
-  std::chrono::steady_clock::time_point news_at{};
-  // See Workers::migrate.
-  std::atomic<int> processor{-1};  ///< of its thread when it woke; -1: it sleeps
-  int on_one_in_row = 0;           ///< times that it woke on its waker's processor
-  std::chrono::steady_clock::time_point moved_at{};
-  int waker_on = -1;        ///< the processor of its last waker for a task
-  int sleeps_kept_off = 0;  ///< so many more sleeps have a mask without that one
-  // For the children that this thread submits. Cells that it has freed are used first.
-  TaskSlab::Chain cells;
-  TaskIds::Block ids;
-  Vector<ScopePtr> scopes;  ///< of tasks that are over
-
-  // Guarded by the mutex of Workers.
-  std::condition_variable wakeup;
-  bool woken = false;
-  int woken_on = -1;                     ///< its waker's processor, if woken for a task
-  bool has_napped = false;               ///< it woke by itself, to poll
-  Condition const* waits_for = nullptr;  ///< of a thread in wait()
-  bool is_worker = false;
-
-  /// True while a guest or the main thread has it. It is given back with release order when nothing
-  /// of it is read or written any more, and taken with acquire order.
-  std::atomic<bool> in_use{false};
-};
 
 /// The condition under which a thread in `work_until` goes on.
 struct Until {
@@ -137,58 +148,12 @@ class TaskSource {
   ~TaskSource() = default;
 };
 
-/// The threads of one graph, and which of them sleep.
+/// The threads of one graph, and which of them sleep. The top of this file has the protocol.
 ///
 /// A worker slot belongs to the main thread, a worker, or a guest: another thread of the user's
 /// while it waits. There are enough slots for all workers, including those that replace blocked
 /// ones. A guest that finds no slot runs no tasks, and sleeps until what it waits for has come.
-///
-/// At most `permits` threads run tasks or look for some. A thread in `wait()` is one of them: it
-/// takes the place of a worker, which goes to sleep after its current task. A thread that waits
-/// inside a task gives its permit to another, which is started if need be. Workers are started when
-/// there is work for them. A task with the threads of several workers takes as many permits while
-/// its body runs, see Gathering.
-///
-/// A THREAD THAT SUBMITS outside of all tasks counts as a worker meanwhile, where there are two or
-/// more. It is lent a permit, so that no more threads run than were asked for. When it waits it has
-/// that permit already. It does not tell when it stops submitting; it may compute, sleep, or be
-/// gone. So other threads check whether it still submits. Each worker does so now and then between
-/// two tasks, and one idle worker, the watch, naps and does so as long as the permit is lent. When
-/// there are no more submissions the permit is taken back, and a ready task finds a worker. If
-/// several threads submit at a time, one is lent a permit, and the submissions of all count.
-///
-/// INVARIANT (lent). `m_lent` changes under the mutex. While it is set, one permit is neither in
-/// `m_spare` nor with a thread that runs tasks. The thread that takes it back does as a thread that
-/// goes to sleep, see below: it adds the permit to `m_spare`, then asks `has_ready`. (A submitter
-/// that still sees `m_lent` then has been late with its submission; its next one sees that it is
-/// not set.) While it is set a worker is or will be the watch. It is the watch already, or has been
-/// asked to be it, or has been woken and has not left its sleep yet (`m_waking`), or runs without a
-/// permit, and so goes to sleep soon. For each worker that leaves its sleep, and each thread that
-/// becomes absent, asks for another one. (To wake a thread takes its waker ten microseconds and
-/// more. So a thread that submits and has woken a worker lets that worker wake the watch. As long
-/// as that worker gets no core, no thread checks on the permit, just as no other thread looks for a
-/// task.)
-///
-/// INVARIANT (no lost wake-up). A thread that makes a task ready first pushes it, then reads
-/// `m_searching` and `m_spare`. A thread that goes to sleep first takes itself off `m_searching`,
-/// then adds its permit to `m_spare`, then asks `has_ready` once more. All six are sequentially
-/// consistent. So in their single order either the first thread sees the permit, and wakes a
-/// thread, or the second one sees the task, and stays awake. A thread that saw another one
-/// searching may rely on that one to ask once more.
-///
-/// Every thread that goes to sleep or leaves evaluates the `waits_for` conditions under the mutex,
-/// after its own completions. So the last one to finish finds the threads that wait for that. A
-/// thread may make a condition true in another way (it destroyed a body, or polled a device). It
-/// does so sequentially consistently and then reads `m_asleep_waiting`. A waiting thread adds
-/// itself to that count before it asks its condition for the last time.
-///
-/// OTHER NUMBERS OF THREADS. The main thread calls `set_threads`, in no task, when no task is in
-/// flight and no other thread uses the graph. The call ends all workers, so the numbers change
-/// while there is no thread that reads them. A worker that is started later happens after the
-/// change by the start of its thread. A thread that enters `wait()` happens after it by the mutex.
-/// For a thread that submits, the program must order the change before, as it does when the graph
-/// has been made. The slots and their counts stay, as other threads read them at any time. A new
-/// worker gets the slot of the one with its number, whose last user has been joined.
+/// Workers are started when there is work for them.
 class Workers {
  public:
   static constexpr int most_permits = 4096;
@@ -216,7 +181,7 @@ class Workers {
   /// Called when a thread that may be looking for a task does something else first, as if it had
   /// found one.
   void looks_no_more(WorkerSlot& slot) {
-    if (slot.searching) [[unlikely]]
+    if (slot.search.is_on) [[unlikely]]
       stop_searching(slot);
   }
   /// Called when a task is to be completed. In a serial graph only threads in wait() can do that,
@@ -346,16 +311,16 @@ class Workers {
   [[nodiscard]] WorkerSlot& slot(int k) { return *m_slots[static_cast<std::size_t>(k)]; }
   [[nodiscard]] int permits() const { return m_permits; }
   [[nodiscard]] int most_workers() const { return m_most_workers; }
-  [[nodiscard]] std::uint64_t completed() const { return sum(&WorkerSlot::completed); }
-  [[nodiscard]] std::uint64_t submitted() const { return sum(&WorkerSlot::submitted); }
-  [[nodiscard]] std::uint64_t edges() const { return sum(&WorkerSlot::edges); }
+  [[nodiscard]] std::uint64_t completed() const { return sum(&TaskCounts::completed); }
+  [[nodiscard]] std::uint64_t submitted() const { return sum(&TaskCounts::submitted); }
+  [[nodiscard]] std::uint64_t edges() const { return sum(&TaskCounts::edges); }
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
   /// A thread that submits counts as one of the workers; only beside a single worker it runs in
   /// addition.
   [[nodiscard]] int threads_at_once() const { return m_permits == 1 ? 2 : m_permits; }
-  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> WorkerSlot::* count) const;
+  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> TaskCounts::* count) const;
   void end_threads();
   void destroy_instances();
   /// True if no thread looks for a task, and a permit is free for one that could.

@@ -74,8 +74,8 @@ class Source final : public TaskSource {
     if (body != nullptr) body(*this, slot, number);
     ++m_runs[static_cast<std::size_t>(number)];
     bool const is_awaited = number == 1 && task_of_one.end_life([] {});
-    slot.completed.store(slot.completed.load(std::memory_order_relaxed) + 1,
-                         std::memory_order_release);
+    slot.counts.completed.store(slot.counts.completed.load(std::memory_order_relaxed) + 1,
+                                std::memory_order_release);
     if (is_awaited) workers.wake_waiters();
   }
   [[nodiscard]] bool has_ready(WorkerSlot const&) const override {
