@@ -186,7 +186,7 @@ class Generator {
     std::vector<Access> has = {};  ///< now
     std::vector<Access> local = {};
     Known children = {};
-    Known running = {};  ///< children that may not be done
+    Known running = {};    ///< children that may not be done
     Known submitted = {};  ///< to the graph
   };
 
