@@ -186,8 +186,8 @@ class Generator {
     std::vector<Access> has = {};  ///< now
     std::vector<Access> local = {};
     Known children = {};
-    Known running = {};  ///< children that may not be done
-    Known children = {};
+    Known running = {};    ///< children that may not be done
+    Known submitted = {};  ///< to the graph
   };
 
   [[nodiscard]] bool changes_itself() const {
@@ -230,12 +230,12 @@ class Generator {
         if (m_with.nested && m_budget > 0 && body.depth < 3) {
           Known known = body.known;
           known.insert(known.end(), body.children.begin(), body.children.end());
-          known.insert(known.end(), body.children.begin(), body.children.end());
+          known.insert(known.end(), body.submitted.begin(), body.submitted.end());
           std::sort(known.begin(), known.end());
           int const child = add_task(number, task.phase, body.only.empty() ? known : Known{},
                                      body.depth + 1, body.only);
           steps.push_back({Step::Kind::submit, child});
-          body.children.push_back(child);
+          body.submitted.push_back(child);
         }
       } else if (what == 13) {
         if (m_with.refine) refine_something(steps, task.phase, body);
@@ -265,7 +265,7 @@ class Generator {
     if (body.quiet || m_with.wild_waits)
       candidates.insert(candidates.end(), body.known.begin(), body.known.end());
     if (m_with.wild_waits)
-      candidates.insert(candidates.end(), body.children.begin(), body.children.end());
+      candidates.insert(candidates.end(), body.submitted.begin(), body.submitted.end());
     std::sort(candidates.begin(), candidates.end());
     if (!candidates.empty())
       steps.push_back({Step::Kind::wait_for, candidates[index_of(candidates)]});
@@ -415,7 +415,7 @@ class Generator {
 
   void refine_something(std::vector<Step>& steps, int phase, Body const& body) {
     Known candidates = body.known;
-    candidates.insert(candidates.end(), body.children.begin(), body.children.end());
+    candidates.insert(candidates.end(), body.submitted.begin(), body.submitted.end());
     candidates.insert(candidates.end(), body.children.begin(), body.children.end());
     std::sort(candidates.begin(), candidates.end());
     if (candidates.empty()) return;
