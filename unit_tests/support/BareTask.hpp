@@ -262,7 +262,7 @@ auto part_of(Impl::TaskHandle const& owner, Label label, std::vector<Touch> cons
       owner, std::move(label), touches, std::move(f), properties);
 }
 template <class F>
-auto part(Label label, std::vector<Touch> const& touches, F f, Properties const& properties = {}) {
+auto child(Label label, std::vector<Touch> const& touches, F f, Properties const& properties = {}) {
   return part_of(self(), std::move(label), touches, std::move(f), properties);
 }
 inline void wait_for_children() {

@@ -30,8 +30,8 @@ class Observed final : public Orchestration {
   [[nodiscard]] std::string name() const override { return m_of->name(); }
   void fork_join_starts(int depth) override { m_of->fork_join_starts(depth); }
   void fork_join_ends(int depth) override { m_of->fork_join_ends(depth); }
-  [[nodiscard]] ForkJoinPolicy section(int depth, std::size_t parts, TaskKind kind) override {
-    return m_of->section(depth, parts, kind);
+  [[nodiscard]] ForkJoinPolicy fork_join(int depth, std::size_t parts, TaskKind kind) override {
+    return m_of->fork_join(depth, parts, kind);
   }
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return m_of->hold_back(kind); }
   [[nodiscard]] FuseInstruction fuse(TaskKind kind) override { return m_of->fuse(kind); }

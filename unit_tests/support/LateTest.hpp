@@ -27,7 +27,7 @@ Future<void> late(TaskGraph& graph, Label label, std::vector<Touch> const& touch
 }
 template <class F>
 Future<void> late_child(Label label, std::vector<Touch> const& touches, F f) {
-  return part(std::move(label), touches,
+  return child(std::move(label), touches,
               [f = std::move(f)]() mutable { f(Impl::CompletionInternals::open(self())); });
 }
 

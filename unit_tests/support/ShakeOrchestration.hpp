@@ -20,7 +20,7 @@ class ShakeOrchestration final : public Orchestration {
   [[nodiscard]] std::string name() const override { return "shake"; }
   void fork_join_starts(int) override { m_open.fetch_add(1, std::memory_order_relaxed); }
   void fork_join_ends(int) override { m_open.fetch_sub(1, std::memory_order_relaxed); }
-  [[nodiscard]] ForkJoinPolicy section(int, std::size_t, TaskKind) override {
+  [[nodiscard]] ForkJoinPolicy fork_join(int, std::size_t, TaskKind) override {
     return static_cast<ForkJoinPolicy>(below(3));
   }
   [[nodiscard]] std::size_t hold_back(TaskKind) override {

@@ -157,7 +157,7 @@ TEST(ForkJoins, ThatHaveHadToWaitGoBeforeOtherTasks) {
                   [&](TaskScope&) { ran_before = ran.load(); });
       };
       std::thread thread;
-      host_task("producer", ResourcePolicy(graph, write(data), read_write(links.child(0))), [&] {
+      host_task("producer", ResourcePolicy(graph, write(data), read_write(links.part(0))), [&] {
         while (!is_open) std::this_thread::yield();
       });
       if (inside) {  // a task of another graph
@@ -173,7 +173,7 @@ TEST(ForkJoins, ThatHaveHadToWaitGoBeforeOtherTasks) {
       while (graph.submitted() < 2) std::this_thread::yield();
       for (int k = 0; k < fillers; ++k) {
         auto const link = static_cast<std::size_t>(is_chain ? 0 : k + 1);
-        host_task("filler", ResourcePolicy(graph, read_write(links.child(link))), [&] { ++ran; });
+        host_task("filler", ResourcePolicy(graph, read_write(links.part(link))), [&] { ++ran; });
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the caller sleeps by now
       is_open = true;
@@ -602,7 +602,7 @@ TEST(ForkJoinCounters, CountTheChildrenInFlight) {
     EXPECT_EQ(beside, 1);
     EXPECT_EQ(inner, 1 + 4);
     EXPECT_EQ(now().fork_join_children, 0);
-    EXPECT_EQ(now().sections, 0);
+    EXPECT_EQ(now().fork_joins, 0);
   }
 }
 

@@ -134,13 +134,13 @@ TEST(HeldBackTasks, AreCounted) {
   EXPECT_EQ(now.spawned_fusable, 11u);
   int sections = -1;
   fork_join("section", ResourcePolicy(gated.graph),
-            [&](TaskScope&) { sections = static_cast<int>(gated.graph.statistics().sections); });
+            [&](TaskScope&) { sections = static_cast<int>(gated.graph.statistics().fork_joins); });
   EXPECT_EQ(sections, 1);
   gated.graph.wait();
   GraphStatistics const after = gated.graph.statistics();
   EXPECT_EQ(count, 11);
   EXPECT_EQ(after.held, 0);
-  EXPECT_EQ(after.sections, 0);
+  EXPECT_EQ(after.fork_joins, 0);
   EXPECT_EQ(after.spawned, 14u);
   EXPECT_EQ(after.completed, 14u);
 }

@@ -203,7 +203,7 @@ TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
     EXPECT_EQ(now.held, 3);
     EXPECT_EQ(now.batches, 2u);
     EXPECT_EQ(now.batched, 5u);
-    EXPECT_EQ(now.sections, 0);
+    EXPECT_EQ(now.fork_joins, 0);
   }
   // The name of the graph has a comma, so not with rows_of.
   std::ifstream in(path);

@@ -49,7 +49,7 @@ TEST_P(DevicePlanChildren, AHostTaskBetweenPiecesMaySplitIntoChildrenOnTheDevice
       task(graph, "splits", {updates(x), updates(y)}, [&] {
         child_on_device("left", {updates(x(0, 1))}, [&] { x[0] = (5 * x[0] + 2) % 1009; });
         child_on_device("right", {updates(x(1, 1))}, [&] { x[1] = (7 * x[1] + 3) % 1009; });
-        part("both", {reads(x), updates(y)}, [&] { y[0] = (y[0] + x[0] * x[1]) % 1009; });
+        child("both", {reads(x), updates(y)}, [&] { y[0] = (y[0] + x[0] * x[1]) % 1009; });
         if (++runs % 2 == 0) wait_for_children();
         child_on_device("last", {updates(x), reads(y)}, [&] { x[0] = (x[0] + y[0]) % 1009; });
       });
@@ -95,7 +95,7 @@ TEST_P(DevicePlanChildren, AChildWithoutResultCancelsThePieceBehindAndThePlanRun
     kernel(graph, device, "b", {updates(x)}, [&] { ++x[0]; });
     splits = task(graph, "splits", {updates(x)}, [&] {
       child_on_device("good child", {updates(x)}, [&] { x[0] += 10; });
-      part("bad child", {updates(x)}, WithoutResult{&fails}, {.space = &device});
+      child("bad child", {updates(x)}, WithoutResult{&fails}, {.space = &device});
       child_on_device("child behind", {updates(x)}, [&] { x[0] += 100; });
     });
     behind = kernel(graph, device, "behind", {updates(x)}, [&] { x[0] += 1000; });
@@ -126,7 +126,7 @@ TEST_P(DevicePlanChildren, ATaskOnTheDeviceCannotHaveAny) {
     task(graph, "splits", {updates(x)},
          [&](void* instance) {
            SimulatedDevice::launch(instance, {[] {}, "own"});
-           part("child", {updates(x)}, [] { FAIL() << "the child runs"; });
+           child("child", {updates(x)}, [] { FAIL() << "the child runs"; });
          },
          {.space = &device});
   };

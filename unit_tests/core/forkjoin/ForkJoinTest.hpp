@@ -16,7 +16,7 @@ class Noting final : public Orchestration {
   [[nodiscard]] std::string name() const override { return "noting"; }
   void fork_join_starts(int depth) override { note("starts " + std::to_string(depth)); }
   void fork_join_ends(int depth) override { note("ends " + std::to_string(depth)); }
-  [[nodiscard]] ForkJoinPolicy section(int depth, std::size_t children, TaskKind) override {
+  [[nodiscard]] ForkJoinPolicy fork_join(int depth, std::size_t children, TaskKind) override {
     note("section " + std::to_string(depth) + " of " + std::to_string(children));
     return depth == 0 ? m_policy : m_nested;
   }
