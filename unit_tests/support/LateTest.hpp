@@ -28,7 +28,7 @@ Future<void> late(TaskGraph& graph, Label label, std::vector<Touch> const& touch
 template <class F>
 Future<void> late_child(Label label, std::vector<Touch> const& touches, F f) {
   return child(std::move(label), touches,
-              [f = std::move(f)]() mutable { f(Impl::CompletionInternals::open(self())); });
+               [f = std::move(f)]() mutable { f(Impl::CompletionInternals::open(self())); });
 }
 
 /// Completions that wait for somebody to say something.
