@@ -21,7 +21,6 @@
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <policy/Trellis_PolicyEdges.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
-#include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <recorded/Trellis_Iterations.hpp>
 #include <recorded/Trellis_Plans.hpp>
@@ -96,7 +95,6 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] Polling& polling() { return m_polling; }
   [[nodiscard]] Plans& plans() { return m_plans; }
   [[nodiscard]] Iterations& iterations() { return m_iterations; }
-  [[nodiscard]] Orchestrator& orchestrator() { return m_orchestrator; }
   [[nodiscard]] FusionPool& fusion() { return m_fusion; }
   [[nodiscard]] ForkJoins& fork_joins() { return m_fork_joins; }
   [[nodiscard]] WideSpaces& wide_spaces() { return m_wide_spaces; }
@@ -201,7 +199,6 @@ class Engine final : public Kernel, private TaskSource {
   Waiters m_waiters;
   PolicyEdges m_policy_edges;
 
-  Orchestrator m_orchestrator;
   MainQueue m_main;
   // Every thread reads these after each task.
   alignas(64) TaskQueue

@@ -17,7 +17,6 @@ class Cancellation;
 struct Frame;
 class FusionPool;
 class Kernel;
-class Orchestrator;
 class Children;
 struct WorkerSlot;
 class Workers;
@@ -49,8 +48,7 @@ class Workers;
 /// left.
 class ForkJoins {
  public:
-  ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
-            Orchestrator& orchestrator, Children& children);
+  ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion, Children& children);
   ForkJoins(ForkJoins const&) = delete;
   ForkJoins& operator=(ForkJoins const&) = delete;
 
@@ -96,19 +94,16 @@ class ForkJoins {
  private:
   [[nodiscard]] Open* start_held(Frame& frame);
   void collect(Open& fork_join);
-  [[nodiscard]] Vector<LiveAccess> take_held(Open& fork_join);
-  void start(Open& fork_join, Vector<LiveAccess> const& children);
+  void take_held(Open& fork_join);
   void run_held(Open& fork_join);
-  void run_serially(Open& fork_join, Vector<LiveAccess>&& children);
+  void run_serially(Open& fork_join);
   void start_rest(Open& fork_join);
-  void run_phase(Open& fork_join);
 
   static constinit inline thread_local Open* t_innermost = nullptr;
 
   Kernel& m_kernel;
   Cancellation& m_cancellation;
   FusionPool& m_fusion;
-  Orchestrator& m_orchestrator;
   Children& m_children;
   Workers& m_workers;
   bool const m_serial;

@@ -182,13 +182,10 @@ std::shared_ptr<Orchestration> TaskGraph::orchestrate(
     throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
                                             " is given no orchestration; make_native() holds "
                                             "nothing back");
-  Impl::Engine& engine = this->engine();
-  std::shared_ptr<Orchestration> before = engine.orchestrator().exchange(std::move(orchestration));
-  engine.fusion().look_again();
-  return before;
+  return engine().fusion().follow(std::move(orchestration));
 }
 std::shared_ptr<Orchestration> TaskGraph::orchestration() const {
-  return engine().orchestrator().current();
+  return engine().fusion().advice();
 }
 int TaskGraph::most_workers() const {
   return engine().most_workers();
