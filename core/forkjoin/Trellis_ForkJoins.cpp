@@ -110,8 +110,8 @@ bool ForkJoins::end_phase(Frame& frame) {
   Open* const fork_join = Open::of(frame);
   if (fork_join == nullptr) return false;
   run_held(*fork_join);
+  collect(*fork_join);  // before the wait, which throws when a child has failed
   m_kernel.wait_for_started_children(fork_join->self, fork_join->running, &frame);
-  collect(*fork_join);
   return true;
 }
 
