@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_SECTIONS_HPP
-#define TRELLIS_IMPL_SECTIONS_HPP
+#ifndef TRELLIS_IMPL_FORKJOINS_HPP
+#define TRELLIS_IMPL_FORKJOINS_HPP
 
 #include <Trellis_Orchestration.hpp>
 #include <access/Trellis_AccessTable.hpp>

@@ -80,24 +80,19 @@ TaskKind FusionPool::kind_of(Task const& task) {
 
 // --- the held tasks; the caller of most of these holds the mutex ---------------------------------
 
-FusionPool::Kind& FusionPool::find(TaskKind kind) {
+/// Null: there is no memory to hold any. Called without the mutex.
+FusionPool::Kind* FusionPool::find(TaskKind kind) noexcept {
+  std::lock_guard const lock(m_mutex);
   for (auto const& each : m_kinds)
-    if (each->kind == kind) return *each;
-  m_kinds.push_back(std::make_unique<Kind>(Kind{kind}));
-  return *m_kinds.back();
-}
-
-/// Null: there is no memory to hold any.
-FusionPool::Kind* FusionPool::find_or_null(TaskKind kind) noexcept {
+    if (each->kind == kind) return each.get();
   try {
-    std::lock_guard const lock(m_mutex);
-    return &find(kind);
+    return m_kinds.emplace_back(std::make_unique<Kind>(Kind{kind})).get();
   } catch (std::bad_alloc const&) {
     return nullptr;
   }
 }
 
-/// Null: there are no more.
+/// Null: there are no more. Called without the mutex.
 FusionPool::Kind* FusionPool::kind_at(std::size_t k) {
   std::lock_guard const lock(m_mutex);
   return k < m_kinds.size() ? m_kinds[k].get() : nullptr;
@@ -225,7 +220,7 @@ bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task
   bool any_held = false;
   while (!tasks.empty()) {
     std::size_t const most = advice.hold_back(kind);
-    Kind* const in = most != 0 ? find_or_null(kind) : nullptr;
+    Kind* const in = most != 0 ? find(kind) : nullptr;
     if (in == nullptr) {
       for (Task* const task : tasks) release(*task);
       return any_held;
@@ -430,11 +425,10 @@ bool FusionPool::run(Task& task, WorkerSlot& slot, Task*& next) {
                                [&](Task& each) { return m_kernel.run_deferring(each, slot); });
   sample.time = std::chrono::steady_clock::now() - begin;
   sample.done_when_awaited = done_when_awaited();
-  {
+  if (Kind const* const of = find(kind)) {
     std::lock_guard const lock(m_mutex);
-    Kind const& of = find(kind);
-    sample.held = of.count;
-    sample.mean_held = of.mean_held;
+    sample.held = of->count;
+    sample.mean_held = of->mean_held;
   }
   Holding const holding(slot, next);
   advice->observed(kind, sample);

@@ -146,8 +146,7 @@ class FusionPool {
     bool is_batch = false;
   };
 
-  Kind& find(TaskKind kind);
-  [[nodiscard]] Kind* find_or_null(TaskKind kind) noexcept;
+  [[nodiscard]] Kind* find(TaskKind kind) noexcept;
   [[nodiscard]] Kind* kind_at(std::size_t k);
   void defer(Kind& kind, bool is_deferred);
   void count(Kind& kind, std::size_t by);
