@@ -15,17 +15,6 @@
 /// Runs fork-joins, from the beginning of their bodies to the end of their children.
 namespace trellis::Impl {
 
-namespace {
-
-/// Calls an advice. An exception that it throws ends the program, as there is no caller to handle
-/// it.
-template <class F>
-auto ask(F&& f) noexcept {
-  return f();
-}
-
-}  // namespace
-
 ForkJoins::ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
                      Children& children)
     : m_kernel(kernel),
@@ -38,20 +27,19 @@ ForkJoins::ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fus
 /// A fork-join whose body is under way on this thread. It tells the advice of the beginning, and on
 /// every exit of the end. Tasks that are held back for it are released then.
 struct ForkJoins::Open {
-  Open(ForkJoins& of, TaskHandle const& its_task, TaskHandle const& its_body, int its_depth)
+  Open(ForkJoins& of, TaskHandle const& its_task, TaskHandle const& its_body,
+       int its_depth) noexcept
       : fork_joins(of), self(its_task), running(its_body), depth(its_depth) {
-    ask([&] { advice->fork_join_starts(depth); });
+    advice->fork_join_starts(depth);
     fork_joins.m_fusion.fork_join_starts();
     fork_joins.m_kernel.events().statistics().fork_join(1);
   }
   Open(Open const&) = delete;
   Open& operator=(Open const&) = delete;
   ~Open() {
-    std::size_t may_stay = FuseInstruction::never;
-    ask([&] {
-      if (policy == ForkJoinPolicy::parallel) may_stay = advice->hold_back(TaskKind());
-      advice->fork_join_ends(depth);
-    });
+    std::size_t const may_stay = policy == ForkJoinPolicy::parallel ? advice->hold_back(TaskKind())
+                                                                    : FuseInstruction::never;
+    advice->fork_join_ends(depth);
     fork_joins.m_kernel.events().statistics().fork_join(-1);
     fork_joins.m_fusion.fork_join_over(may_stay, frame.slot);
     t_innermost = outer;
@@ -60,6 +48,14 @@ struct ForkJoins::Open {
   static Open* of(Frame const& frame) {
     Open* const top = t_innermost;
     return top != nullptr && &top->frame == &frame && top->collects ? top : nullptr;
+  }
+
+  /// Asks how the children run. They may share a kind.
+  void ask() noexcept {
+    TaskKind kind = FusionPool::kind_of(*children.front().task);
+    for (LiveAccess const child : children)
+      if (FusionPool::kind_of(*child.task) != kind || !kind) kind = {};
+    policy = advice->fork_join(depth, children.size(), kind);
   }
 
   ForkJoins& fork_joins;
@@ -122,11 +118,15 @@ void ForkJoins::start_rests() {
     each->fork_joins.start_rest(*each);
 }
 
-ForkJoins::Open* ForkJoins::start_held(Frame& frame) {
+void ForkJoins::Collect::operator()(Open* fork_join) const {
+  fork_join->fork_joins.collect(*fork_join);
+}
+
+ForkJoins::HeldStarted ForkJoins::start_held(Frame& frame) {
   start_rests();
   Open* const fork_join = Open::of(frame);
   if (fork_join != nullptr) run_held(*fork_join);
-  return fork_join;
+  return HeldStarted(fork_join);
 }
 
 void ForkJoins::collect(Open& fork_join) {
@@ -140,30 +140,12 @@ void ForkJoins::take_held(Open& fork_join) {
   fork_join.next = 0;
 }
 
-namespace {
-
-/// Returns the kind that all these children share, or none.
-TaskKind kind_of(Vector<LiveAccess> const& children) {
-  TaskKind kind;
-  for (LiveAccess const child : children) {
-    TaskKind const next = FusionPool::kind_of(*child.task);
-    if (!next || (kind && next != kind)) return {};
-    kind = next;
-  }
-  return kind;
-}
-
-}  // namespace
-
 /// Asks the advice, without any lock, and starts the held children, or runs them here.
 void ForkJoins::run_held(Open& fork_join) {
   take_held(fork_join);
-  Vector<LiveAccess> const& children = fork_join.children;
-  if (children.empty()) return;
+  if (fork_join.children.empty()) return;
   m_kernel.events().statistics().fork_join(0);
-  fork_join.policy = ask([&] {
-    return fork_join.advice->fork_join(fork_join.depth, children.size(), kind_of(children));
-  });
+  fork_join.ask();
   if (fork_join.policy == ForkJoinPolicy::serial && !m_serial) run_serially(fork_join);
   start_rest(fork_join);
 }

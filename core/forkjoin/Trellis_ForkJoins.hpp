@@ -9,7 +9,7 @@
 #include <impl/Trellis_TaskHandle.hpp>
 #include <base/Trellis_Reserve.hpp>
 
-#include <vector>
+#include <memory>
 
 namespace trellis::Impl {
 
@@ -52,10 +52,10 @@ class ForkJoins {
   ForkJoins(ForkJoins const&) = delete;
   ForkJoins& operator=(ForkJoins const&) = delete;
 
- private:
   struct Open;
-
- public:
+  struct Collect {
+    void operator()(Open* fork_join) const;
+  };
   /// Returns in how many fork-joins the calling thread is, by the tasks whose bodies it runs.
   [[nodiscard]] static int depth_here();
   /// Called by the body of the fork-join's task `self`. The body belongs to `running`: that task,
@@ -68,21 +68,8 @@ class ForkJoins {
   /// Exists while the body of this frame waits for something else. Meanwhile children that it has
   /// submitted are not held. (The search for circles of waits assumes that the body holds up held
   /// children.)
-  class HeldStarted {
-   public:
-    HeldStarted(ForkJoins& fork_joins, Frame& frame)
-        : m_fork_joins(fork_joins), m_fork_join(fork_joins.start_held(frame)) {}
-    HeldStarted(HeldStarted const&) = delete;
-    HeldStarted& operator=(HeldStarted const&) = delete;
-    ~HeldStarted() {
-      if (m_fork_join != nullptr) [[unlikely]]
-        m_fork_joins.collect(*m_fork_join);
-    }
-
-   private:
-    ForkJoins& m_fork_joins;
-    Open* const m_fork_join;
-  };
+  using HeldStarted = std::unique_ptr<Open, Collect>;
+  [[nodiscard]] HeldStarted start_held(Frame& frame);
   /// Waits for the fork-join in the thread that has called `fork_join`. Throws what the future
   /// would throw.
   void join(TaskHandle const& fork_join);
@@ -92,7 +79,6 @@ class ForkJoins {
   static void start_rests();
 
  private:
-  [[nodiscard]] Open* start_held(Frame& frame);
   void collect(Open& fork_join);
   void take_held(Open& fork_join);
   void run_held(Open& fork_join);

@@ -41,13 +41,13 @@ using When = FuseInstruction::When;
 constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
 /// Always gives the same answers.
-class Fixed final : public Orchestration {
+class Fixed : public Orchestration {
  public:
   /// `at_end`: how many tasks of all kinds may stay held back when a fork-join has ended.
   explicit Fixed(std::string name, std::size_t held = 0, std::size_t at_end = 0,
                  FuseInstruction const& how = {})
       : m_name(std::move(name)), m_held(held), m_at_end(at_end), m_how(how) {}
-  [[nodiscard]] std::string name() const override { return m_name; }
+  [[nodiscard]] std::string name() const final { return m_name; }
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return kind ? m_held : m_at_end; }
   [[nodiscard]] FuseInstruction fuse(TaskKind) override { return m_how; }
 
@@ -59,58 +59,54 @@ class Fixed final : public Orchestration {
 };
 
 /// Serves one graph or several: holds tasks back while a fork-join of any of them is under way.
-class AllOnDevice final : public Orchestration {
+class AllOnDevice final : public Fixed {
  public:
-  explicit AllOnDevice(int device) : m_device(device) {}
-  [[nodiscard]] std::string name() const override {
-    return "all_on_device:" + std::to_string(m_device);
-  }
+  explicit AllOnDevice(int device)
+      : Fixed("all_on_device:" + std::to_string(device), all, all,
+              {.device = device, .when = When::fork_join_end}) {}
   void fork_join_starts(int) override { m_fork_joins.fetch_add(1, std::memory_order_relaxed); }
   void fork_join_ends(int) override { m_fork_joins.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] std::size_t hold_back(TaskKind) override { return within() ? all : 0; }
-  [[nodiscard]] FuseInstruction fuse(TaskKind) override {
-    FuseInstruction out{.device = m_device, .when = When::fork_join_end};
+  [[nodiscard]] FuseInstruction fuse(TaskKind kind) override {
+    FuseInstruction out = Fixed::fuse(kind);
     if (!within()) out.min = 1;
     return out;
   }
 
  private:
   [[nodiscard]] bool within() const { return m_fork_joins.load(std::memory_order_relaxed) > 0; }
-  int const m_device;
   std::atomic<int> m_fork_joins{0};
 };
 
-class RoundRobin final : public Orchestration {
+class RoundRobin final : public Fixed {
  public:
-  RoundRobin(std::size_t n, int devices) : m_n(n), m_devices(devices) {}
-  [[nodiscard]] std::string name() const override {
-    return "round_robin:" + std::to_string(m_n) +
-           (m_devices == 1 ? "" : ":" + std::to_string(m_devices));
-  }
-  [[nodiscard]] std::size_t hold_back(TaskKind) override { return all; }
-  [[nodiscard]] FuseInstruction fuse(TaskKind) override {
-    auto const turn = static_cast<int>(m_turn.load(std::memory_order_relaxed) %
-                                       static_cast<unsigned>(m_devices + 1));
-    return {
-        .min = m_n, .device = turn == 0 ? FuseInstruction::home : turn - 1, .when = When::at_spawn};
+  RoundRobin(std::size_t n, int devices)
+      : Fixed("round_robin:" + std::to_string(n) +
+                  (devices == 1 ? "" : ":" + std::to_string(devices)),
+              all, all, {.min = n, .when = When::at_spawn}),
+        m_places(static_cast<unsigned>(devices) + 1) {}
+  [[nodiscard]] FuseInstruction fuse(TaskKind kind) override {
+    static_assert(FuseInstruction::home == -1, "it comes before device 0");
+    FuseInstruction out = Fixed::fuse(kind);
+    out.device = static_cast<int>(m_turn.load(std::memory_order_relaxed) % m_places) - 1;
+    return out;
   }
   /// A batch has gone where the last answer said.
-  void formed(TaskKind, FusionSample const& sample) override {
-    if (sample.batch >= m_n) m_turn.fetch_add(1, std::memory_order_relaxed);
+  void formed(TaskKind kind, FusionSample const& sample) override {
+    if (sample.batch >= Fixed::fuse(kind).min) m_turn.fetch_add(1, std::memory_order_relaxed);
   }
 
  private:
-  std::size_t const m_n;
-  int const m_devices;
+  unsigned const m_places;
   std::atomic<unsigned> m_turn{0};
 };
 
 /// Tries the others in turns. It measures a turn from its first fork-join to that of the next turn,
 /// so that work which a fork-join has left for later counts as well.
-class Learning final : public Orchestration {
+class Learning final : public Fixed {
  public:
   explicit Learning(std::uint64_t seed)
-      : m_name("learning" + (seed == 1 ? std::string() : ":" + std::to_string(seed))),
+      : Fixed("learning" + (seed == 1 ? std::string() : ":" + std::to_string(seed))),
         m_random(seed) {
     for (auto const& each :
          {make_native(), make_bsp(), make_backfill(), make_fuse_immediately(batch),
@@ -118,7 +114,6 @@ class Learning final : public Orchestration {
       m_variants.push_back({each, 0});
   }
 
-  [[nodiscard]] std::string name() const override { return m_name; }
   void fork_join_starts(int depth) override {
     if (depth == 0) count_fork_join();
     for (Variant const& each : m_variants) each.strategy->fork_join_starts(depth);
@@ -154,17 +149,13 @@ class Learning final : public Orchestration {
     std::lock_guard const lock(m_mutex);
     if (m_fork_joins++ % fork_joins_of_turn != 0) return;
     auto const now = Clock::now();
-    if (m_fork_joins == 1) {
-      m_turn_began = now;
-      return;
-    }
+    auto const began = std::exchange(m_turn_began, now);
+    if (m_fork_joins == 1) return;
     std::size_t const last = m_current.load(std::memory_order_relaxed);
-    double const seconds =
-        std::max(std::chrono::duration<double>(now - m_turn_began).count(), 1e-9);
+    double const seconds = std::max(std::chrono::duration<double>(now - began).count(), 1e-9);
     double& mean = m_variants[last].seconds;
     mean = mean == 0 ? seconds : (mean + seconds) / 2;
     m_current.store(next_after(last), std::memory_order_relaxed);
-    m_turn_began = now;
   }
   [[nodiscard]] std::size_t next_after(std::size_t last) {
     if (last + 1 < m_variants.size() && m_variants[last + 1].seconds == 0) return last + 1;
@@ -174,7 +165,6 @@ class Learning final : public Orchestration {
     return std::discrete_distribution<std::size_t>(weights.begin(), weights.end())(m_random);
   }
 
-  std::string const m_name;
   std::vector<Variant> m_variants;
   std::atomic<std::size_t> m_current{0};
   std::mutex m_mutex;  ///< guards what follows, and `seconds`
