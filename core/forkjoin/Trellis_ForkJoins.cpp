@@ -37,8 +37,8 @@ struct ForkJoins::Open {
   Open(Open const&) = delete;
   Open& operator=(Open const&) = delete;
   ~Open() {
-    std::size_t const may_stay = policy == ForkJoinPolicy::parallel ? advice->hold_back(TaskKind())
-                                                                    : FuseInstruction::never;
+    std::size_t const may_stay =
+        policy == ForkJoinPolicy::parallel ? advice->hold_back(TaskKind()) : FuseInstruction::never;
     advice->fork_join_ends(depth);
     fork_joins.m_kernel.events().statistics().fork_join(-1);
     fork_joins.m_fusion.fork_join_over(may_stay, frame.slot);

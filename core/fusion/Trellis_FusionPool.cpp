@@ -193,39 +193,26 @@ Task* FusionPool::hold(Task& task) noexcept {
   return released;
 }
 
+/// Works as if the tasks came one by one: each added task releases at most one task, or one batch.
+/// For tasks of one kind the advice is asked once, and again when some are released.
 bool FusionPool::hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept {
   std::shared_ptr<Orchestration> advice;
   bool any_held = false;
   while (!tasks.empty()) {
-    Task& task = *tasks.front();
-    std::size_t alike = 1;
-    if (m_serial || !may_be_held(task)) {
-      release(task);
-    } else {
-      TaskKind const kind = kind_of(task);
-      while (alike < tasks.size() && kind_of(*tasks[alike]) == kind && may_be_held(*tasks[alike]))
-        ++alike;
+    Task& front = *tasks.front();
+    TaskKind const kind = kind_of(front);
+    std::size_t most = 0;
+    if (!m_serial && may_be_held(front)) {
       if (advice == nullptr) advice = this->advice();
-      any_held = hold_alike(*advice, kind, tasks.first(alike), release) || any_held;
+      most = advice->hold_back(kind);
     }
-    tasks = tasks.subspan(alike);
-  }
-  return any_held;
-}
-
-/// Works as if the tasks came one by one: each added task releases at most one task, or one batch.
-/// The advice is asked for the first task, and again when some are released.
-bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task* const> tasks,
-                            FunctionRef<void(Task&)> release) {
-  bool any_held = false;
-  while (!tasks.empty()) {
-    std::size_t const most = advice.hold_back(kind);
     Kind* const in = most != 0 ? find(kind) : nullptr;
     if (in == nullptr) {
-      for (Task* const task : tasks) release(*task);
-      return any_held;
+      release(front);
+      tasks = tasks.subspan(1);
+      continue;
     }
-    FuseInstruction const how = advice.fuse(kind);
+    FuseInstruction const how = advice->fuse(kind);
     Taken taken;
     std::size_t added = 0;
     {
@@ -238,12 +225,13 @@ bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task
         (in->last != nullptr ? in->last->next : in->first) = &task;
         in->last = &task;
         if (how.when == When::at_spawn) batch = batch_size(how, in->count + added);
-      } while (added < tasks.size() && batch == 0 && in->count + added <= most);
+      } while (added < tasks.size() && batch == 0 && in->count + added <= most &&
+               kind_of(*tasks[added]) == kind && may_be_held(*tasks[added]));
       count(*in, added);
       if (batch != 0 || in->count > most) taken = take(*in, batch);
     }
     if (taken.first != nullptr) {
-      note(advice, kind, taken, how.device);
+      note(*advice, kind, taken, how.device);
       release(*taken.first);
     }
     if (added > taken.sample.batch) any_held = true;

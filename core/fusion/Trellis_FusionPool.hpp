@@ -150,8 +150,6 @@ class FusionPool {
   [[nodiscard]] Kind* kind_at(std::size_t k);
   void defer(Kind& kind, bool is_deferred);
   void count(Kind& kind, std::size_t by);
-  [[nodiscard]] bool hold_alike(Orchestration& advice, TaskKind kind, std::span<Task* const> tasks,
-                                FunctionRef<void(Task&)> release);
   [[nodiscard]] Taken take(Kind& kind, std::size_t batch);
   Taken form(Orchestration& advice, Kind& kind, FuseInstruction const& how, bool forced,
              std::size_t most = FuseInstruction::never);
