@@ -3,8 +3,6 @@
 #define TRELLIS_IMPL_DEMOTION_HPP
 
 #include <Trellis_Tag.hpp>
-#include <task/Trellis_AnyState.hpp>
-#include <base/Trellis_SmallVector.hpp>
 #include <scope/Trellis_Shrinking.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <base/Trellis_FunctionRef.hpp>
@@ -65,79 +63,29 @@ class Demotions {
 
  private:
   enum class By { itself, others };
-  /// The accesses that a task will have afterwards. Mostly it needs no memory but its own.
-  struct Demotion {
-    template <class T>
-    using List = SmallVector<T, 8>;
-    struct Kept {
-      TaskAccess access;
-      StatePtr const* state = nullptr;  ///< of the task, or of the request; null: it has a mode
-      bool is_new = false;              ///< it is not what the task has declared
-      bool is_named = false;            ///< the call has named it
-      [[nodiscard]] AccessKind kind() const {
-        return {access.mode, state != nullptr ? state->get() : nullptr};
-      }
-    };
-    explicit Demotion(Task const& task) {
-      accesses.reserve(task.access_count);
-      task.for_each_access([&](TaskAccess const& access) {
-        StatePtr const* const state =
-            access.state < 0 ? nullptr
-                             : &task.extras->states[static_cast<std::size_t>(access.state)];
-        accesses.push_back({access, state});
-      });
-    }
-    Demotion(Demotion const&) = delete;
-    Demotion& operator=(Demotion const&) = delete;
+  struct Remains;
+  struct Relink;
+  struct HandOut;
+  using Plan = FunctionRef<void(Remains&)>;
 
-    SmallVector<Kept, 4> accesses;
-    List<AreaEntry*> given_up;       ///< where it gives up or changes an access
-    Vector<StatePtr> states_before;  ///< once it has its new ones
-
-    void give_up(Kept& mine) {
-      given_up.push_back(mine.access.entry);
-      mine.access.mode = Mode::none;
-      mine.state = nullptr;
-      mine.is_new = true;
-    }
-    /// Keeps the accesses for which `stays(mine)`, in their order, and appends the new ones. The
-    /// others have been given up.
-    template <class Stays, class Added>
-    void replace(Stays const& stays, Added const& added) {
-      std::size_t kept = 0;
-      for (std::size_t k = 0; k < accesses.size(); ++k)
-        if (stays(k)) accesses[kept++] = accesses[k];
-      accesses.shrink(kept);
-      for (Kept const& each : added) accesses.push_back(each);
-    }
-  };
-
-  bool demote_to(TaskHandle const& asked, By by, FunctionRef<void(Task&, Demotion&)> plan);
+  bool demote_to(TaskHandle const& asked, By by, Plan plan);
   [[nodiscard]] bool demote_held(TaskHandle const& handle, By by, bool is_pending, Task* guard,
-                                 FunctionRef<void(Task&, Demotion&)> plan, Vector<Task*>& ready,
-                                 Vector<Task*>& granted);
-  void plan_demotion(Task& task, Demotion& demotion, std::span<AccessRequest const> to);
-  void plan_release(Task& task, Demotion& demotion, std::span<AccessRequest const> what);
-  void plan_shrinking(Task& task, Demotion& demotion);
-  void keep_needs(Scope& scope, Demotion& demotion);
-  static void give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion);
-  void hand_out(Vector<Task*> const& ready, Vector<Task*> const& granted);
+                                 Plan plan, HandOut& out);
 
   // The caller of these holds the locks of the task's scope and of its children.
-  void require_not_needed(Task& task, Demotion const& demotion) const;
-  void apply(Task& task, Demotion& demotion, bool is_locked, Vector<Task*>& ready,
-             Vector<Task*>& granted);
-  [[nodiscard]] bool apply_pending(Task& task, Demotion& demotion, Vector<Task*>& ready,
-                                   Vector<Task*>& granted);
-  SmallSet<AreaEntry> take_out(Task& task, Demotion const& demotion);
-  static void set_accesses(Task& task, Demotion& demotion);
-  [[nodiscard]] static bool exclusion_looks_at(Task const& task, Demotion const& demotion);
-  void put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry> const& open, bool is_locked,
-              std::size_t successors);
-  [[nodiscard]] bool knows_its_chains(Task const& task, Demotion const& demotion);
-  [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
-  std::size_t release_edges(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched,
-                            bool by_chains, bool is_locked, Vector<Task*>& ready);
+  void plan_demotion(Remains& remains, std::span<AccessRequest const> to);
+  void plan_release(Remains& remains, std::span<AccessRequest const> what);
+  void plan_shrinking(Remains& remains);
+  void keep_needs(Scope& scope, Remains& remains, Shrinking::Needs const& gone);
+  void require_not_needed(Remains const& remains) const;
+  [[nodiscard]] bool apply(Remains& remains, HandOut& out);
+  SmallSet<AreaEntry> take_out(Remains const& remains);
+  static void set_accesses(Remains& remains);
+  [[nodiscard]] static bool exclusion_looks_at(Remains const& remains);
+  void put_in(Remains const& remains, SmallSet<AreaEntry> const& open, std::size_t successors);
+  [[nodiscard]] bool knows_its_chains(Remains const& remains);
+  std::size_t release_edges(Remains const& remains, SmallSet<AreaEntry> const& touched,
+                            bool by_chains, Vector<Task*>& ready);
   Scope& scope_of(Task const& task) { return task.scope != nullptr ? *task.scope : m_root; }
 
   Kernel& m_kernel;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <demotion/Trellis_Demotion.hpp>
+#include <demotion/Trellis_Remains.hpp>
 #include <scope/Trellis_Shrinking.hpp>
 #include <base/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -50,12 +50,13 @@ void Demotions::count_child(Scope& scope, Task const& child) {
       "may need what its children do not; give up by self.demote(...) or self.release(...)");
 }
 
-void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
+void Demotions::plan_shrinking(Remains& remains) {
+  Task& task = remains.task;
   bool const keeps_order = task.is_recorded() || scope_of(task).is_planned;
   if (keeps_order) return;
   if (task.inner == nullptr) {
-    for (Demotion::Kept& mine : demotion.accesses)
-      if (mine.access.mode != Mode::none) demotion.give_up(mine);
+    for (Remains::Access& mine : remains.accesses)
+      if (mine.is_there()) remains.give_up(mine);
     return;
   }
   {
@@ -70,100 +71,76 @@ void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
     scope.shrinks = true;  // before any child is read
     for (LiveAccess const child : scope.children) {
       std::lock_guard const stays_live(child.task->lock);
-      if (child.task->live_id.load(std::memory_order_relaxed) == child.id)
-        count_child(scope, *child.task);
+      if (child.task->is_live_locked(child.id)) count_child(scope, *child.task);
     }
   }
-  keep_needs(scope, demotion);
+  keep_needs(scope, remains, {});
 }
 
-/// Plans to keep what the unfinished children need. An access that does not change keeps its place.
-void Demotions::keep_needs(Scope& scope, Demotion& demotion) {
+/// Keeps what the unfinished children need. An access that does not change keeps its place.
+/// `gone`: the needs that have ended since.
+void Demotions::keep_needs(Scope& scope, Remains& remains, Shrinking::Needs const& gone) {
+  Shrinking& shrinking = *scope.shrinking;
+  Shrinking::Needs& needs = shrinking.needs();
+  if (!shrinking.are_placed)
+    for (auto& [key, need] : needs) need.of_parent = nullptr;
+  for (Remains::Access& mine : remains.accesses) {
+    AreaEntry const* const entry = mine.access.entry;
+    AccessKind const kind = mine.kind();
+    bool is_needed = false;
+    if (shrinking.are_placed) {
+      is_needed = std::none_of(gone.begin(), gone.end(), [&](auto const& each) {
+        auto const& [key, need] = each;
+        return need.of_parent == entry && std::get<1>(key) == kind.mode &&
+               std::get<2>(key) == kind.state;
+      });
+    } else {
+      auto const it =
+          needs.find({scope.table.find(entry->area, entry->area.hash()), kind.mode, kind.state});
+      is_needed = it != needs.end();
+      if (is_needed) it->second.of_parent = entry;
+    }
+    if (!is_needed) remains.replace(mine);
+  }
+  if (shrinking.are_placed || remains.changed.empty()) return;
+  Vector<Shrinking::Needs::value_type*> missing;
+  for (auto& each : needs)
+    if (each.second.of_parent == nullptr) missing.push_back(&each);
+  auto const begin = [](auto const* each) { return std::get<0>(each->first)->area.begin(); };
+  std::sort(missing.begin(), missing.end(),
+            [&](auto const* a, auto const* b) { return begin(a) < begin(b); });
   Scope& outer = scope_of(*scope.parent);
-  Vector<Shrinking::Need*> needs;
-  scope.shrinking->for_each_need([&](Shrinking::Need& need) { needs.push_back(&need); });
-  std::sort(needs.begin(), needs.end(), [](Shrinking::Need const* a, Shrinking::Need const* b) {
-    return a->of_children->area.begin() < b->of_children->area.begin();
-  });
-  HashMap<AreaEntry*, Vector<std::size_t>> places;
-  for (std::size_t k = 0; k < demotion.accesses.size(); ++k)
-    places[demotion.accesses[k].access.entry].push_back(k);
-  Vector<bool> stays(demotion.accesses.size(), false);
-  Vector<AreaEntry*> entries;
-  Vector<Demotion::Kept> added;
-  for (Shrinking::Need* need : needs) {
-    AreaEntry* entry = need->of_parent;
-    if (entry == nullptr)
-      entry = &outer.table.find_or_make(
-          {need->of_children->area, need->mode, need->of_children, &entry_ops}, outer.newest);
-    entries.push_back(entry);
-    bool found = false;
-    for (std::size_t const k : places[entry]) {
-      Demotion::Kept const& mine = demotion.accesses[k];
-      bool const is_it = mine.access.mode == need->mode && mine.kind().state == need->state.get();
-      found = found || is_it;
-      if (is_it) stays[k] = true;
-    }
-    if (!found)
-      added.push_back({{entry, need->mode, true, -1, TaskAccess::any_generation},
-                       need->state != nullptr ? &need->state : nullptr,
-                       true});
+  for (auto* const each : missing) {
+    auto& [key, need] = *each;
+    auto const [of_children, mode, state] = key;
+    AreaEntry& entry =
+        outer.table.find_or_make({of_children->area, mode, of_children, &entry_ops}, outer.newest);
+    remains.add(entry, mode, state != nullptr ? &need.state : nullptr);
+    need.of_parent = &entry;
   }
-  for (std::size_t k = 0; k < demotion.accesses.size(); ++k)
-    if (!stays[k] && demotion.accesses[k].access.mode != Mode::none)
-      demotion.given_up.push_back(demotion.accesses[k].access.entry);
-  if (demotion.given_up.empty()) return;  // nothing changes: what it has covers what is needed
-  for (std::size_t k = 0; k < needs.size(); ++k) scope.shrinking->place(*needs[k], *entries[k]);
-  demotion.replace([&](std::size_t k) { return stays[k]; }, added);
-}
-
-/// Gives up what ended children needed, where the parent has an access for each need that is left.
-/// So these needs are not searched one by one, as a task may have thousands of children.
-void Demotions::give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion) {
-  auto const is_retired = [&](Demotion::Kept const& mine) {
-    return std::any_of(gone.begin(), gone.end(), [&](Shrinking::Need const& need) {
-      return mine.access.entry == need.of_parent && mine.access.mode == need.mode &&
-             mine.kind().state == need.state.get();
-    });
-  };
-  Vector<bool> stays(demotion.accesses.size(), true);
-  for (std::size_t k = 0; k < demotion.accesses.size(); ++k) {
-    if (!is_retired(demotion.accesses[k])) continue;
-    stays[k] = false;
-    demotion.given_up.push_back(demotion.accesses[k].access.entry);
-  }
-  demotion.replace([&](std::size_t k) { return stays[k]; }, std::span<Demotion::Kept const>());
+  shrinking.are_placed = true;
 }
 
 void Demotions::child_over(Scope& scope, TaskId child, WorkerSlot& slot) {
   Task& parent = *scope.parent;  // not complete before the child has been counted out
-  Vector<Task*> ready;
-  Vector<Task*> granted;
+  HandOut out(m_kernel, &slot);
+  ChildrenHold const children(parent, m_submission, ChildrenHold::nested);
+  Shrinking::Needs const gone = scope.shrinking->child_over(child);
+  if (gone.empty()) return;
   {
-    ChildrenHold const children(parent, m_submission, ChildrenHold::nested);
-    Vector<Shrinking::Need> const gone = scope.shrinking->child_over(child);
-    if (gone.empty()) return;
-    {
-      // No other task may see data that a failed child has not written. So once the parent has
-      // failed, it keeps what it has until it is complete.
-      std::lock_guard const lock(parent.lock);
-      if (parent.failure != nullptr) return;
-    }
-    ScopeHold const outer(guard_of(parent), m_submission);
-    Demotion demotion(parent);
-    try {
-      if (scope.shrinking->are_placed())
-        give_up_needs(gone, demotion);
-      else
-        keep_needs(scope, demotion);
-    } catch (std::bad_alloc const&) {  // it keeps what it has, until the next child or its own end
-      return;
-    }
-    if (demotion.given_up.empty()) return;
-    apply(parent, demotion, false, ready, granted);
+    // No other task may see data that a failed child has not written. So once the parent has
+    // failed, it keeps what it has until it is complete.
+    std::lock_guard const lock(parent.lock);
+    if (parent.failure != nullptr) return;
   }
-  for (Task* other : granted) m_kernel.push(*other, &slot);
-  for (Task* other : ready) m_kernel.make_ready(*other, &slot);
+  ScopeHold const outer(guard_of(parent), m_submission);
+  Remains remains(parent, false, false);
+  try {
+    keep_needs(scope, remains, gone);
+  } catch (std::bad_alloc const&) {  // it keeps what it has, until the next child or its own end
+    return;
+  }
+  if (!remains.changed.empty()) (void)apply(remains, out);
 }
 
 }  // namespace trellis::Impl

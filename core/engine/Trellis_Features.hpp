@@ -11,7 +11,6 @@
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <forkjoin/Trellis_ForkJoins.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
-#include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Waiters.hpp>
 #include <launch/Trellis_DeviceTasks.hpp>
 #include <launch/Trellis_PlanGraphs.hpp>
@@ -51,7 +50,6 @@ struct Features {
   Exclusion exclusion;
   Waiters waiters;
   PolicyEdges policy_edges;
-  Orchestrator orchestrator;
   alignas(64) FusionPool fusion;
   Demotions demotions;
   Children children;
@@ -66,7 +64,7 @@ struct Features {
   Iterations iterations;
 
   [[nodiscard]] auto at_stations() {
-    return std::tie(fusion, plans, destructors, device_tasks, cancellation);
+    return all_of(fusion, plans, destructors, device_tasks, cancellation);
   }
 
   // What the stations call.
@@ -92,6 +90,17 @@ struct Features {
   }
 
  private:
+  template <class F>
+  static constexpr bool is_asked = requires(F& feature, Task& task) { feature.made(task); } ||
+                                   requires(F& feature, Task& task) { feature.completed(task); } ||
+                                   requires(F& feature, Task& task, WorkerSlot& slot, Task*& next) {
+                                     feature.run(task, slot, next);
+                                   };
+  template <class... F>
+  static std::tuple<F&...> all_of(F&... features) {
+    static_assert((is_asked<F> && ...), "a feature has no function that a station calls");
+    return {features...};
+  }
   /// Calls `f` with each feature until it returns true. Returns whether it did.
   template <class F>
   [[gnu::always_inline]] bool each(F const& f) {

@@ -106,11 +106,11 @@ class Waiting::AbsenceElsewhere {
  private:
   [[gnu::noinline]] void begin(Frame& top, Waiting& there) {
     there.push_held(top.slot);
-    m_children_run.emplace(there.m_features.fork_joins, top);
+    m_children_run = there.m_features.fork_joins.start_held(top);
     m_absence.emplace(there.m_workers, top.slot);
     m_turn.emplace(there.m_serial_turn);
   }
-  std::optional<ForkJoins::HeldStarted> m_children_run;
+  ForkJoins::HeldStarted m_children_run;
   std::optional<Workers::Absence> m_absence;
   std::optional<SerialTurn::Release> m_turn;  ///< of that graph, if it is serial
 };
@@ -360,8 +360,8 @@ void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go
   TaskHandle const handle = m_kernel.resolve(asked);
   bool const is_done = m_kernel.is_done(handle);
   if (!is_done) refuse_in_progress_function();
-  std::optional<ForkJoins::HeldStarted> children_run;
-  if (!is_done && frame != nullptr) children_run.emplace(m_features.fork_joins, *frame);
+  ForkJoins::HeldStarted children_run;
+  if (!is_done && frame != nullptr) children_run = m_features.fork_joins.start_held(*frame);
   if (is_done) {
     // as below
   } else if ((handle.id & PlanNode::recorded) != 0) {

@@ -4,7 +4,6 @@
 #include <forkjoin/Trellis_ForkJoins.hpp>
 #include <kernel/Trellis_ForkJoinGate.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
-#include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <locks/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
@@ -16,60 +15,61 @@
 /// Runs fork-joins, from the beginning of their bodies to the end of their children.
 namespace trellis::Impl {
 
-namespace {
-
-/// Calls an advice. An exception that it throws ends the program, as there is no caller to handle
-/// it.
-template <class F>
-auto ask(F&& f) noexcept {
-  return f();
-}
-
-}  // namespace
-
 ForkJoins::ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
-                     Orchestrator& orchestrator, Children& children)
+                     Children& children)
     : m_kernel(kernel),
       m_cancellation(cancellation),
       m_fusion(fusion),
-      m_orchestrator(orchestrator),
       m_children(children),
       m_workers(kernel.workers()),
       m_serial(kernel.is_serial()) {}
 
-/// A fork-join whose body is under way on this thread.
+/// A fork-join whose body is under way on this thread. It tells the advice of the beginning, and on
+/// every exit of the end. Tasks that are held back for it are released then.
 struct ForkJoins::Open {
-  Open(ForkJoins& of, Frame& its_frame, TaskHandle const& its_task, TaskHandle const& its_body,
-       int its_depth, std::shared_ptr<Orchestration> whose_advice)
-      : fork_joins(of),
-        frame(its_frame),
-        self(its_task),
-        running(its_body),
-        depth(its_depth),
-        advice(std::move(whose_advice)),
-        outer(std::exchange(t_innermost, this)) {}
+  Open(ForkJoins& of, TaskHandle const& its_task, TaskHandle const& its_body,
+       int its_depth) noexcept
+      : fork_joins(of), self(its_task), running(its_body), depth(its_depth) {
+    advice->fork_join_starts(depth);
+    fork_joins.m_fusion.fork_join_starts();
+    fork_joins.m_kernel.events().statistics().fork_join(1);
+  }
   Open(Open const&) = delete;
   Open& operator=(Open const&) = delete;
-  ~Open() { t_innermost = outer; }
+  ~Open() {
+    std::size_t const may_stay =
+        policy == ForkJoinPolicy::parallel ? advice->hold_back(TaskKind()) : FuseInstruction::never;
+    advice->fork_join_ends(depth);
+    fork_joins.m_kernel.events().statistics().fork_join(-1);
+    fork_joins.m_fusion.fork_join_over(may_stay, frame.slot);
+    t_innermost = outer;
+  }
   /// Returns the fork-join of this frame, if it collects children; else null.
   static Open* of(Frame const& frame) {
     Open* const top = t_innermost;
     return top != nullptr && &top->frame == &frame && top->collects ? top : nullptr;
   }
 
+  /// Asks how the children run. They may share a kind.
+  void ask() noexcept {
+    TaskKind kind = FusionPool::kind_of(*children.front().task);
+    for (LiveAccess const child : children)
+      if (FusionPool::kind_of(*child.task) != kind || !kind) kind = {};
+    policy = advice->fork_join(depth, children.size(), kind);
+  }
+
   ForkJoins& fork_joins;
-  Frame& frame;
   TaskHandle const& self;
   TaskHandle const& running;
   int const depth;
-  std::shared_ptr<Orchestration> const advice;
-  Open* const outer;
+  Frame& frame = *Frame::of(fork_joins.m_kernel);
+  std::shared_ptr<Orchestration> const advice = fork_joins.m_fusion.advice();
+  Open* const outer = std::exchange(t_innermost, this);
   bool collects = false;
   TaskId released = 0;                               ///< children up to this one are not held
   ForkJoinPolicy policy = ForkJoinPolicy::parallel;  ///< that of the last phase
-  // For a phase that is run here, child after child:
-  Vector<LiveAccess> rest{};
-  std::size_t next = 0;  ///< those before it have been started
+  Vector<LiveAccess> children{};                     ///< of that phase, in their order
+  std::size_t next = 0;                              ///< those before it have been started
 };
 
 /// Looks at frames of all graphs, as a fork-join may wait for one of another graph.
@@ -84,36 +84,13 @@ int ForkJoins::depth_here() {
 
 void ForkJoins::run(TaskHandle const& self, TaskHandle const& running, int depth,
                     FunctionRef<void()> body) {
-  Open fork_join(*this, *Frame::of(m_kernel), self, running, depth, m_orchestrator.current());
-  /// Tells the advice of the beginning, and on every exit of the end. Tasks that are held back for
-  /// it are released then.
-  struct Hooks {
-    ForkJoins& fork_joins;
-    Open& fork_join;
-    Hooks(ForkJoins& in_fork_joins, Open& its_fork_join)
-        : fork_joins(in_fork_joins), fork_join(its_fork_join) {
-      ask([&] { fork_join.advice->fork_join_starts(fork_join.depth); });
-      fork_joins.m_fusion.fork_join_starts();
-      fork_joins.m_kernel.events().statistics().fork_join(1);
-    }
-    Hooks(Hooks const&) = delete;
-    Hooks& operator=(Hooks const&) = delete;
-    ~Hooks() {
-      std::size_t may_stay = FuseInstruction::never;
-      ask([&] {
-        if (fork_join.policy == ForkJoinPolicy::parallel)
-          may_stay = fork_join.advice->hold_back(TaskKind());
-        fork_join.advice->fork_join_ends(fork_join.depth);
-      });
-      fork_joins.m_kernel.events().statistics().fork_join(-1);
-      fork_joins.m_fusion.fork_join_over(may_stay, fork_join.frame.slot);
-    }
-  } const hooks(*this, fork_join);
+  Open fork_join(*this, self, running, depth);
   collect(fork_join);
   try {
     body();
   } catch (...) {
-    start(fork_join, take_held(fork_join));
+    take_held(fork_join);
+    start_rest(fork_join);
     try {
       m_kernel.wait_for_started_children(self, running, &fork_join.frame);
     } catch (ChildFailed const&) {
@@ -121,14 +98,16 @@ void ForkJoins::run(TaskHandle const& self, TaskHandle const& running, int depth
     }
     throw;
   }
-  run_phase(fork_join);
+  run_held(fork_join);
+  m_kernel.wait_for_started_children(self, running, &fork_join.frame);
 }
 
 bool ForkJoins::end_phase(Frame& frame) {
   Open* const fork_join = Open::of(frame);
   if (fork_join == nullptr) return false;
-  run_phase(*fork_join);
-  collect(*fork_join);
+  run_held(*fork_join);
+  collect(*fork_join);  // before the wait, which throws when a child has failed
+  m_kernel.wait_for_started_children(fork_join->self, fork_join->running, &frame);
   return true;
 }
 
@@ -136,14 +115,18 @@ bool ForkJoins::end_phase(Frame& frame) {
 /// waits here may wait for any of them.
 void ForkJoins::start_rests() {
   for (Open* each = t_innermost; each != nullptr; each = each->outer)
-    if (each->next < each->rest.size()) each->fork_joins.start_rest(*each);
+    each->fork_joins.start_rest(*each);
 }
 
-ForkJoins::Open* ForkJoins::start_held(Frame& frame) {
+void ForkJoins::Collect::operator()(Open* fork_join) const {
+  fork_join->fork_joins.collect(*fork_join);
+}
+
+ForkJoins::HeldStarted ForkJoins::start_held(Frame& frame) {
   start_rests();
   Open* const fork_join = Open::of(frame);
   if (fork_join != nullptr) run_held(*fork_join);
-  return fork_join;
+  return HeldStarted(fork_join);
 }
 
 void ForkJoins::collect(Open& fork_join) {
@@ -151,71 +134,35 @@ void ForkJoins::collect(Open& fork_join) {
   fork_join.collects = true;
 }
 
-Vector<LiveAccess> ForkJoins::take_held(Open& fork_join) {
+void ForkJoins::take_held(Open& fork_join) {
   fork_join.collects = false;
-  return m_children.take_held(*fork_join.self.task, fork_join.released);
+  fork_join.children = m_children.take_held(*fork_join.self.task, fork_join.released);
+  fork_join.next = 0;
 }
-
-void ForkJoins::start(Open& fork_join, Vector<LiveAccess> const& children) {
-  Vector<Task*> ready;
-  for (LiveAccess const child : children) trigger(*child.task, nullptr, ready);
-  for (Task* const child : ready) m_kernel.make_ready(*child, &fork_join.frame.slot);
-}
-
-namespace {
-
-/// Returns the kind that all these children share, or none.
-TaskKind kind_of(Vector<LiveAccess> const& children) {
-  TaskKind kind;
-  for (LiveAccess const child : children) {
-    TaskKind const next = FusionPool::kind_of(*child.task);
-    if (!next || (kind && next != kind)) return {};
-    kind = next;
-  }
-  return kind;
-}
-
-}  // namespace
 
 /// Asks the advice, without any lock, and starts the held children, or runs them here.
 void ForkJoins::run_held(Open& fork_join) {
-  Vector<LiveAccess> children = take_held(fork_join);
-  if (children.empty()) return;
+  take_held(fork_join);
+  if (fork_join.children.empty()) return;
   m_kernel.events().statistics().fork_join(0);
-  fork_join.policy = ask([&] {
-    return fork_join.advice->fork_join(fork_join.depth, children.size(), kind_of(children));
-  });
-  if (fork_join.policy == ForkJoinPolicy::serial && !m_serial)
-    run_serially(fork_join, std::move(children));
-  else
-    start(fork_join, children);
+  fork_join.ask();
+  if (fork_join.policy == ForkJoinPolicy::serial && !m_serial) run_serially(fork_join);
+  start_rest(fork_join);
 }
 
-void ForkJoins::run_phase(Open& fork_join) {
-  run_held(fork_join);
-  m_kernel.wait_for_started_children(fork_join.self, fork_join.running, &fork_join.frame);
-}
-
-/// Runs the children here, one after the other. A child that cannot run here and now is started,
-/// and so are those behind it, as it might wait for one of them. They are also started when a child
-/// that runs here waits, see `start_held`.
-void ForkJoins::run_serially(Open& fork_join, Vector<LiveAccess>&& children) {
+/// Runs the children here, one after the other, up to one that cannot run here and now. Those
+/// behind it might be what it waits for. They are also started when a child that runs here waits,
+/// see `start_held`.
+void ForkJoins::run_serially(Open& fork_join) {
   WorkerSlot& slot = fork_join.frame.slot;
-  fork_join.rest = std::move(children);
-  fork_join.next = 0;
   Workers::Narrowed const narrowed(m_workers, slot);
-  while (fork_join.next < fork_join.rest.size()) {
-    Task& task = *fork_join.rest[fork_join.next++].task;
-    Vector<Task*> ready;
-    trigger(task, nullptr, ready);
-    bool const here = !ready.empty() && slot.number >= 0 && !task.exclusive &&
-                      !task.runs_on_device() && (!task.marks.main_thread || slot.is_main) &&
+  while (fork_join.next < fork_join.children.size()) {
+    Task& task = *fork_join.children[fork_join.next++].task;
+    if (!task.count_down()) return;
+    bool const here = slot.number >= 0 && !task.exclusive && !task.runs_on_device() &&
+                      (!task.marks.main_thread || slot.is_main) &&
                       (task.space == nullptr || task.space->is_plain());
-    if (!here) {
-      if (!ready.empty()) m_kernel.make_ready(task, &slot);
-      start_rest(fork_join);
-      return;
-    }
+    if (!here) return m_kernel.make_ready(task, &slot);
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     m_kernel.events().changed(task, TaskState::ready);
     if (Task* const next = m_kernel.run_deferring(task, slot)) m_kernel.push(*next, &slot);
@@ -223,10 +170,10 @@ void ForkJoins::run_serially(Open& fork_join, Vector<LiveAccess>&& children) {
 }
 
 void ForkJoins::start_rest(Open& fork_join) {
-  Vector<LiveAccess> const rest(
-      fork_join.rest.begin() + static_cast<std::ptrdiff_t>(fork_join.next), fork_join.rest.end());
-  fork_join.next = fork_join.rest.size();
-  start(fork_join, rest);
+  while (fork_join.next < fork_join.children.size()) {
+    Task& child = *fork_join.children[fork_join.next++].task;
+    if (child.count_down()) m_kernel.make_ready(child, &fork_join.frame.slot);
+  }
 }
 
 void ForkJoins::join(TaskHandle const& fork_join) {

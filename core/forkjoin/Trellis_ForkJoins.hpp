@@ -9,7 +9,7 @@
 #include <impl/Trellis_TaskHandle.hpp>
 #include <base/Trellis_Reserve.hpp>
 
-#include <vector>
+#include <memory>
 
 namespace trellis::Impl {
 
@@ -17,7 +17,6 @@ class Cancellation;
 struct Frame;
 class FusionPool;
 class Kernel;
-class Orchestrator;
 class Children;
 struct WorkerSlot;
 class Workers;
@@ -49,15 +48,14 @@ class Workers;
 /// left.
 class ForkJoins {
  public:
-  ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion,
-            Orchestrator& orchestrator, Children& children);
+  ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fusion, Children& children);
   ForkJoins(ForkJoins const&) = delete;
   ForkJoins& operator=(ForkJoins const&) = delete;
 
- private:
   struct Open;
-
- public:
+  struct Collect {
+    void operator()(Open* fork_join) const;
+  };
   /// Returns in how many fork-joins the calling thread is, by the tasks whose bodies it runs.
   [[nodiscard]] static int depth_here();
   /// Called by the body of the fork-join's task `self`. The body belongs to `running`: that task,
@@ -70,21 +68,8 @@ class ForkJoins {
   /// Exists while the body of this frame waits for something else. Meanwhile children that it has
   /// submitted are not held. (The search for circles of waits assumes that the body holds up held
   /// children.)
-  class HeldStarted {
-   public:
-    HeldStarted(ForkJoins& fork_joins, Frame& frame)
-        : m_fork_joins(fork_joins), m_fork_join(fork_joins.start_held(frame)) {}
-    HeldStarted(HeldStarted const&) = delete;
-    HeldStarted& operator=(HeldStarted const&) = delete;
-    ~HeldStarted() {
-      if (m_fork_join != nullptr) [[unlikely]]
-        m_fork_joins.collect(*m_fork_join);
-    }
-
-   private:
-    ForkJoins& m_fork_joins;
-    Open* const m_fork_join;
-  };
+  using HeldStarted = std::unique_ptr<Open, Collect>;
+  [[nodiscard]] HeldStarted start_held(Frame& frame);
   /// Waits for the fork-join in the thread that has called `fork_join`. Throws what the future
   /// would throw.
   void join(TaskHandle const& fork_join);
@@ -94,21 +79,17 @@ class ForkJoins {
   static void start_rests();
 
  private:
-  [[nodiscard]] Open* start_held(Frame& frame);
   void collect(Open& fork_join);
-  [[nodiscard]] Vector<LiveAccess> take_held(Open& fork_join);
-  void start(Open& fork_join, Vector<LiveAccess> const& children);
+  void take_held(Open& fork_join);
   void run_held(Open& fork_join);
-  void run_serially(Open& fork_join, Vector<LiveAccess>&& children);
+  void run_serially(Open& fork_join);
   void start_rest(Open& fork_join);
-  void run_phase(Open& fork_join);
 
   static constinit inline thread_local Open* t_innermost = nullptr;
 
   Kernel& m_kernel;
   Cancellation& m_cancellation;
   FusionPool& m_fusion;
-  Orchestrator& m_orchestrator;
   Children& m_children;
   Workers& m_workers;
   bool const m_serial;

@@ -2,7 +2,6 @@
 #include <cancellation/Trellis_Cancellation.hpp>
 #include <impl/Trellis_FusionOps.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
-#include <fusion/Trellis_Orchestrator.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
 #include <trace/Trellis_Statistics.hpp>
@@ -20,95 +19,172 @@ namespace {
 /// If nothing has been completed for this time, deferred tasks are released.
 constexpr std::chrono::milliseconds overdue{10};
 
-}  // namespace
-
-FusionPool::FusionPool(Kernel& kernel, Orchestrator& orchestrator, Cancellation& cancellation)
-    : m_kernel(kernel),
-      m_orchestrator(orchestrator),
-      m_cancellation(cancellation),
-      m_workers(kernel.workers()),
-      m_statistics(kernel.events().statistics()),
-      m_serial(kernel.is_serial()) {}
-
-TaskKind FusionPool::kind_of(Task const& task) {
-  return {task.ops->fusion, task.space, task.runs_on_device() ? task.on_device->wanted_stream : -1};
-}
-
 /// False for tasks that others are kept away from, that belong to one thread, or that are cancelled
 /// and only have to end. On the host it is true only for tasks that any worker's own instance can
 /// run.
-bool FusionPool::may_be_held(Task const& task) {
+bool may_be_held(Task const& task) {
   return !task.exclusive && !task.marks.main_thread && !task.marks.synchronizing &&
          task.failure == nullptr && !task.is_split.load(std::memory_order_relaxed) &&
          (task.space == nullptr || task.space->is_plain() || task.runs_on_device());
 }
 
-FusionPool::Kind& FusionPool::find(TaskKind kind) {
-  for (auto const& each : m_kinds)
-    if (each->kind == kind) return *each;
-  m_kinds.push_back(std::make_unique<Kind>());
-  m_kinds.back()->kind = kind;
-  return *m_kinds.back();
-}
-
-void FusionPool::set_deferred(Kind& kind, bool is_deferred) {
-  if (std::exchange(kind.is_deferred, is_deferred) == is_deferred) return;
-  if (is_deferred)
-    m_deferred.fetch_add(kind.count, std::memory_order_seq_cst);
-  else
-    m_deferred.fetch_sub(kind.count, std::memory_order_seq_cst);
-}
-
-std::size_t FusionPool::batch_size(FuseInstruction const& advice, std::size_t held) {
+/// Returns how many of these tasks go as a batch; 0: they are too few.
+std::size_t batch_size(FuseInstruction const& advice, std::size_t held) {
   std::size_t const min = std::max<std::size_t>(advice.min, 1);
   return min != FuseInstruction::never && held >= min ? std::min(held, std::max(advice.max, min))
                                                       : 0;
 }
 
-/// Takes the oldest tasks. The most urgent of them goes first, and stands for all.
-FusionPool::Taken FusionPool::take(Kind& kind, std::size_t count, bool as_batch) {
-  Taken taken;
-  taken.held = kind.count;
-  taken.count = count;
-  taken.is_batch = as_batch;
-  if (as_batch)
-    kind.mean_held = kind.mean_held == 0
-                         ? static_cast<double>(kind.count)
-                         : (7 * kind.mean_held + static_cast<double>(kind.count)) / 8;
-  taken.mean_held = kind.mean_held;
+/// Moves tasks to a device, and returns whether they are there now.
+///
+/// Device tasks go to another device of the same space, if events keep the order between the two.
+/// Then each edge of the tasks remains of its kind. (All edges to them are satisfied; a thread that
+/// adds an edge from them holds their locks.)
+///
+/// A batch of host tasks goes to a device that their kernels are compiled for. Their edges remain
+/// those of host tasks, see DeviceTasks::offload_batch. Host tasks that are too few for a batch do
+/// not move.
+bool move_to(int device, TaskKind kind, Task* first, bool is_batch) {
+  if (device == FuseInstruction::home || kind.ops()->device == nullptr) return false;
+  DeviceAdapter* const to = kind.ops()->device(device);
+  bool are_there = to != nullptr && (kind.ops()->offload == nullptr || is_batch);
+  for (Task* task = first; are_there && task != nullptr; task = task->next) {
+    DeviceAdapter const* const from = task->device();
+    if (from == to) continue;
+    bool const may_go = from == nullptr || (task->on_device->wanted_stream < 0 &&
+                                            to->can_wait_for(*from) && from->can_wait_for(*to));
+    if (!may_go) return false;  // all have the same home
+    std::lock_guard const lock(task->lock);
+    if (from == nullptr)
+      task->on_device->offloaded = to;
+    else
+      task->space = to;
+  }
+  return are_there;
+}
+
+}  // namespace
+
+FusionPool::FusionPool(Kernel& kernel, std::shared_ptr<Orchestration> advice,
+                       Cancellation& cancellation)
+    : m_kernel(kernel),
+      m_cancellation(cancellation),
+      m_workers(kernel.workers()),
+      m_statistics(kernel.events().statistics()),
+      m_serial(kernel.is_serial()),
+      m_advice(std::move(advice)) {}
+
+TaskKind FusionPool::kind_of(Task const& task) {
+  return {task.ops->fusion, task.space, task.runs_on_device() ? task.on_device->wanted_stream : -1};
+}
+
+// --- the held tasks; the caller of most of these holds the mutex ---------------------------------
+
+/// Null: there is no memory to hold any. Called without the mutex.
+FusionPool::Kind* FusionPool::find(TaskKind kind) noexcept {
+  std::lock_guard const lock(m_mutex);
+  for (auto const& each : m_kinds)
+    if (each->kind == kind) return each.get();
+  try {
+    return m_kinds.emplace_back(std::make_unique<Kind>(Kind{kind})).get();
+  } catch (std::bad_alloc const&) {
+    return nullptr;
+  }
+}
+
+/// Null: there are no more. Called without the mutex.
+FusionPool::Kind* FusionPool::kind_at(std::size_t k) {
+  std::lock_guard const lock(m_mutex);
+  return k < m_kinds.size() ? m_kinds[k].get() : nullptr;
+}
+
+void FusionPool::defer(Kind& kind, bool is_deferred) {
+  if (std::exchange(kind.is_deferred, is_deferred) == is_deferred) return;
+  m_deferred.fetch_add(is_deferred ? kind.count : 0 - kind.count, std::memory_order_seq_cst);
+}
+
+/// Counts tasks that have come, or gone: then `by` is 0 - their number.
+void FusionPool::count(Kind& kind, std::size_t by) {
+  kind.count += by;
+  if (kind.is_deferred) m_deferred.fetch_add(by, std::memory_order_seq_cst);
+  m_held.fetch_add(by, std::memory_order_seq_cst);
+  m_statistics.held(static_cast<std::int64_t>(by));
+}
+
+/// Takes the oldest tasks: a batch, or one if that is 0. The most urgent of them goes first, and
+/// stands for all.
+FusionPool::Taken FusionPool::take(Kind& kind, std::size_t batch) {
+  auto const held = static_cast<double>(kind.count);
+  if (batch != 0) kind.mean_held = kind.mean_held == 0 ? held : (7 * kind.mean_held + held) / 8;
+  std::size_t const size = std::max<std::size_t>(batch, 1);
   Task* before_urgent = nullptr;
   Task* last = kind.first;
-  for (std::size_t k = 1; k < count; ++k) {
+  for (std::size_t k = 1; k < size; ++k) {
     Task const& urgent = before_urgent != nullptr ? *before_urgent->next : *kind.first;
     if (last->next->priority > urgent.priority) before_urgent = last;
     last = last->next;
   }
-  taken.first = kind.first;
+  Taken taken{
+      kind.first, {.batch = size, .held = kind.count, .mean_held = kind.mean_held}, batch != 0};
   kind.first = std::exchange(last->next, nullptr);
   if (kind.first == nullptr) kind.last = nullptr;
-  kind.count -= count;
   if (before_urgent != nullptr) {
     Task* const urgent = before_urgent->next;
     before_urgent->next = urgent->next;
     urgent->next = taken.first;
     taken.first = urgent;
   }
-  if (kind.is_deferred) m_deferred.fetch_sub(count, std::memory_order_seq_cst);
-  m_held.fetch_sub(count, std::memory_order_seq_cst);
-  m_statistics.held(-static_cast<std::int64_t>(count));
+  count(kind, 0 - size);
   return taken;
 }
 
-/// Takes nothing if there are no tasks, or they are to wait.
-FusionPool::Taken FusionPool::take_advised(TaskKind kind, FuseInstruction const& advice,
-                                           bool forced) {
+/// Moves the needed tasks before the others, and returns how many they are.
+std::size_t FusionPool::bring_forward(Kind& kind, FunctionRef<bool(Task const&)> needed) {
+  std::size_t found = 0;
   std::lock_guard const lock(m_mutex);
-  Kind& in = find(kind);
-  set_deferred(in, advice.when == When::fork_join_end);
-  if (in.count == 0 || (in.is_deferred && !forced)) return {};
-  std::size_t const size = batch_size(advice, in.count);
-  return take(in, std::max<std::size_t>(size, 1), size != 0);
+  Task** end_of_needed = &kind.first;
+  for (Task** link = &kind.first; Task* const task = *link;) {
+    if (!needed(*task)) {
+      kind.last = task;
+      link = &task->next;
+      continue;
+    }
+    ++found;
+    bool const is_in_place = link == end_of_needed;
+    *link = task->next;
+    task->next = *end_of_needed;
+    *end_of_needed = task;
+    end_of_needed = &task->next;
+    if (is_in_place) link = end_of_needed;
+    if (task->next == nullptr) kind.last = task;
+  }
+  return found;
 }
+
+/// Takes tasks as the advice says, at most so many: a batch, or one by itself. Takes none if there
+/// are none, or they are to wait. The caller does not hold the mutex.
+FusionPool::Taken FusionPool::form(Orchestration& advice, Kind& kind, FuseInstruction const& how,
+                                   bool forced, std::size_t most) {
+  Taken taken;
+  {
+    std::lock_guard const lock(m_mutex);
+    defer(kind, how.when == When::fork_join_end);
+    if (kind.count == 0 || (kind.is_deferred && !forced)) return taken;
+    taken = take(kind, batch_size(how, std::min(kind.count, most)));
+  }
+  note(advice, kind.kind, taken, how.device);
+  return taken;
+}
+
+void FusionPool::note(Orchestration& advice, TaskKind kind, Taken& taken, int device) {
+  FusionSample& sample = taken.sample;
+  if (move_to(device, kind, taken.first, taken.is_batch)) sample.device = device;
+  if (sample.batch > 1) m_statistics.batch(sample.batch);
+  sample.done_when_awaited = done_when_awaited();
+  advice.formed(kind, sample);
+}
+
+// --- holding tasks back --------------------------------------------------------------------------
 
 Task* FusionPool::hold(Task& task) noexcept {
   Task* released = nullptr;
@@ -117,73 +193,48 @@ Task* FusionPool::hold(Task& task) noexcept {
   return released;
 }
 
+/// Works as if the tasks came one by one: each added task releases at most one task, or one batch.
+/// For tasks of one kind the advice is asked once, and again when some are released.
 bool FusionPool::hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept {
   std::shared_ptr<Orchestration> advice;
   bool any_held = false;
   while (!tasks.empty()) {
-    Task& task = *tasks.front();
-    std::size_t alike = 1;
-    if (m_serial || !may_be_held(task)) {
-      release(task);
-    } else {
-      TaskKind const kind = kind_of(task);
-      while (alike < tasks.size() && kind_of(*tasks[alike]) == kind && may_be_held(*tasks[alike]))
-        ++alike;
-      if (advice == nullptr) advice = m_orchestrator.current();
-      any_held = hold_alike(*advice, kind, tasks.first(alike), release) || any_held;
+    Task& front = *tasks.front();
+    TaskKind const kind = kind_of(front);
+    std::size_t most = 0;
+    if (!m_serial && may_be_held(front)) {
+      if (advice == nullptr) advice = this->advice();
+      most = advice->hold_back(kind);
     }
-    tasks = tasks.subspan(alike);
-  }
-  return any_held;
-}
-
-/// Works as if the tasks came one by one: each added task releases at most one task, or one batch.
-/// The advice is asked for the first task, and again when some are released.
-bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task* const> tasks,
-                            FunctionRef<void(Task&)> release) {
-  bool any_held = false;
-  while (!tasks.empty()) {
-    std::size_t const most = advice.hold_back(kind);
-    if (most == 0) {
-      for (Task* const task : tasks) release(*task);
-      return any_held;
+    Kind* const in = most != 0 ? find(kind) : nullptr;
+    if (in == nullptr) {
+      release(front);
+      tasks = tasks.subspan(1);
+      continue;
     }
-    try {  // a known kind remains
-      std::lock_guard const lock(m_mutex);
-      (void)find(kind);
-    } catch (std::bad_alloc const&) {  // there is no memory to hold any
-      for (Task* const task : tasks) release(*task);
-      return any_held;
-    }
-    FuseInstruction const how = advice.fuse(kind);
+    FuseInstruction const how = advice->fuse(kind);
     Taken taken;
     std::size_t added = 0;
     {
       std::lock_guard const lock(m_mutex);
-      Kind& in = find(kind);
-      set_deferred(in, how.when == When::fork_join_end);
+      defer(*in, how.when == When::fork_join_end);
       std::size_t batch = 0;
       do {
         Task& task = *tasks[added++];
         task.next = nullptr;
-        (in.last != nullptr ? in.last->next : in.first) = &task;
-        in.last = &task;
-        ++in.count;
-        if (how.when == When::at_spawn) batch = batch_size(how, in.count);
-      } while (added < tasks.size() && batch == 0 && in.count <= most);
-      if (in.is_deferred) m_deferred.fetch_add(added, std::memory_order_seq_cst);
-      m_held.fetch_add(added, std::memory_order_seq_cst);
-      m_statistics.held(static_cast<std::int64_t>(added));
-      if (batch != 0)
-        taken = take(in, batch, true);
-      else if (in.count > most)
-        taken = take(in, 1, false);
+        (in->last != nullptr ? in->last->next : in->first) = &task;
+        in->last = &task;
+        if (how.when == When::at_spawn) batch = batch_size(how, in->count + added);
+      } while (added < tasks.size() && batch == 0 && in->count + added <= most &&
+               kind_of(*tasks[added]) == kind && may_be_held(*tasks[added]));
+      count(*in, added);
+      if (batch != 0 || in->count > most) taken = take(*in, batch);
     }
     if (taken.first != nullptr) {
-      note(advice, kind, taken, how.device);
+      note(*advice, kind, taken, how.device);
       release(*taken.first);
     }
-    if (taken.first == nullptr || added > taken.count) any_held = true;
+    if (added > taken.sample.batch) any_held = true;
     tasks = tasks.subspan(added);
   }
   if (any_held)
@@ -203,6 +254,8 @@ bool FusionPool::may_be_taken() const {
          m_fork_joins.load(std::memory_order_seq_cst) == 0 || m_workers.nobody_runs();
 }
 
+// --- releasing them ------------------------------------------------------------------------------
+
 /// Called again and again by threads that have nothing else to do.
 bool FusionPool::is_overdue() {
   auto const now = std::chrono::steady_clock::now();
@@ -214,7 +267,7 @@ bool FusionPool::is_overdue() {
 
 /// Waits a moment while other threads may make such tasks ready, by running or submitting some. It
 /// continues as long as such tasks come, so that a thread with nothing else to do gets a batch.
-void FusionPool::linger(TaskKind kind, std::size_t enough) {
+void FusionPool::linger(Kind const& kind, std::size_t enough) {
   using std::chrono::microseconds;
   constexpr microseconds without_news{20};
   constexpr microseconds without_submissions{5};
@@ -236,157 +289,60 @@ void FusionPool::linger(TaskKind kind, std::size_t enough) {
     if (added == std::exchange(seen, added)) continue;
     news = now;
     std::lock_guard const lock(m_mutex);
-    if (find(kind).count >= enough) return;
+    if (kind.count >= enough) return;
   }
 }
 
 Task* FusionPool::pop(WorkerSlot& slot, bool only_rests) noexcept {
-  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
+  std::shared_ptr<Orchestration> const advice = this->advice();
   while (any()) {
     bool const all_are_deferred =
         m_deferred.load(std::memory_order_seq_cst) >= m_held.load(std::memory_order_seq_cst);
     bool const forced = only_rests || m_fork_joins.load(std::memory_order_seq_cst) == 0 ||
                         (all_are_deferred && (m_workers.nobody_runs() || is_overdue()));
-    TaskKind kind;
+    Kind* most = nullptr;
     std::size_t held = 0;
     {
       std::lock_guard const lock(m_mutex);
       for (auto const& each : m_kinds)
         if ((forced || !each->is_deferred) && each->count > held) {
-          kind = each->kind;
+          most = each.get();
           held = each->count;
         }
     }
-    if (!kind) return nullptr;
-    FuseInstruction const how = advice->fuse(kind);
+    if (most == nullptr) return nullptr;
+    FuseInstruction const how = advice->fuse(most->kind);
     if (how.min != FuseInstruction::never && held < how.min && how.when != When::fork_join_end)
-      linger(kind, how.min);
-    Taken const taken = take_advised(kind, how, forced);
-    if (taken.first == nullptr) continue;
-    note(*advice, kind, taken, how.device);
-    if (!taken.first->goes_to_device()) return taken.first;
-    release_batch(*taken.first, slot);
+      linger(*most, how.min);
+    Task* const first = form(*advice, *most, how, forced).first;
+    if (first == nullptr) continue;
+    if (!first->goes_to_device()) return first;
+    m_kernel.dispatch(*first, slot);
   }
   return nullptr;
 }
 
-/// Moves tasks to a device, and returns whether they are there now.
-///
-/// Device tasks go to another device of the same space, if events keep the order between the two.
-/// Then each edge of the tasks remains of its kind. (All edges to them are satisfied; a thread that
-/// adds an edge from them holds their locks.)
-///
-/// A batch of host tasks goes to a device that their kernels are compiled for. Their edges remain
-/// those of host tasks, see DeviceTasks::offload_batch. Host tasks that are too few for a batch do
-/// not move.
-bool FusionPool::move_to(int device, TaskKind kind, Taken const& taken) {
-  if (device == FuseInstruction::home || kind.ops()->device == nullptr) return false;
-  DeviceAdapter* const to = kind.ops()->device(device);
-  bool are_there = to != nullptr && (kind.ops()->offload == nullptr || taken.is_batch);
-  for (Task* task = taken.first; are_there && task != nullptr; task = task->next) {
-    DeviceAdapter const* const from = task->device();
-    if (from == to) continue;
-    bool const may_go = from == nullptr || (task->on_device->wanted_stream < 0 &&
-                                            to->can_wait_for(*from) && from->can_wait_for(*to));
-    if (!may_go) return false;  // all have the same home
-    std::lock_guard const lock(task->lock);
-    if (from == nullptr)
-      task->on_device->offloaded = to;
-    else
-      task->space = to;
-  }
-  return are_there;
-}
-
-void FusionPool::stay_home(Task& task) {
-  if (task.offloaded() == nullptr) return;
-  std::lock_guard const lock(task.lock);
-  task.on_device->offloaded = nullptr;
-}
-
-void FusionPool::note(Orchestration& advice, TaskKind kind, Taken const& taken, int device) {
-  if (!move_to(device, kind, taken)) device = FuseInstruction::home;
-  if (taken.count > 1) {
-    m_statistics.batch(taken.count);
-    m_batches.fetch_add(1, std::memory_order_relaxed);
-    m_fused.fetch_add(taken.count, std::memory_order_relaxed);
-  }
-  advice.formed(kind, {.batch = taken.count,
-                       .held = taken.held,
-                       .mean_held = taken.mean_held,
-                       .done_when_awaited = done_when_awaited(),
-                       .device = device});
-}
-
-void FusionPool::release_batch(Task& first, WorkerSlot& slot) {
-  m_kernel.dispatch(first, slot);
-}
-
 void FusionPool::release_down_to(std::size_t left, WorkerSlot& slot) noexcept {
   if (m_held.load(std::memory_order_seq_cst) <= left) return;
-  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
-  for (std::size_t k = 0;; ++k) {
-    TaskKind kind;
-    {
-      std::lock_guard const lock(m_mutex);
-      if (k >= m_kinds.size()) return;
-      kind = m_kinds[k]->kind;
-    }
+  std::shared_ptr<Orchestration> const advice = this->advice();
+  for (std::size_t k = 0; Kind* const kind = kind_at(k); ++k)
     while (m_held.load(std::memory_order_seq_cst) > left) {
-      FuseInstruction const how = advice->fuse(kind);
-      Taken const taken = take_advised(kind, how, true);
-      if (taken.first == nullptr) break;
-      note(*advice, kind, taken, how.device);
-      release_batch(*taken.first, slot);
+      Task* const first = form(*advice, *kind, advice->fuse(kind->kind), true).first;
+      if (first == nullptr) break;
+      m_kernel.dispatch(*first, slot);
     }
-  }
 }
 
+/// Other threads may take some of the needed tasks meanwhile; then others are released instead.
 void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, WorkerSlot& slot) noexcept {
-  struct Found {
-    TaskKind kind;
-    Vector<Task*> tasks;
-    std::size_t held;
-    double mean_held;
-  };
-  Vector<Found> found;
-  {
-    std::lock_guard const lock(m_mutex);
-    for (auto const& each : m_kinds) {
-      Found of{each->kind, {}, each->count, each->mean_held};
-      Task** link = &each->first;
-      each->last = nullptr;
-      while (Task* const task = *link) {
-        if (needed(*task)) {
-          of.tasks.push_back(task);
-          *link = std::exchange(task->next, nullptr);
-        } else {
-          each->last = task;
-          link = &task->next;
-        }
-      }
-      if (of.tasks.empty()) continue;
-      each->count -= of.tasks.size();
-      if (each->is_deferred) m_deferred.fetch_sub(of.tasks.size(), std::memory_order_seq_cst);
-      m_held.fetch_sub(of.tasks.size(), std::memory_order_seq_cst);
-      m_statistics.held(-static_cast<std::int64_t>(of.tasks.size()));
-      found.push_back(std::move(of));
+  std::shared_ptr<Orchestration> const advice = this->advice();
+  for (std::size_t k = 0; Kind* const kind = kind_at(k); ++k)
+    for (std::size_t left = bring_forward(*kind, needed); left != 0;) {
+      Taken const taken = form(*advice, *kind, advice->fuse(kind->kind), true, left);
+      if (taken.first == nullptr) break;
+      left -= taken.sample.batch;
+      m_kernel.dispatch(*taken.first, slot);
     }
-  }
-  if (found.empty()) return;
-  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
-  for (Found& each : found) {
-    for (std::span<Task* const> rest = each.tasks; !rest.empty();) {
-      FuseInstruction const how = advice->fuse(each.kind);
-      std::size_t const advised = batch_size(how, rest.size());
-      std::size_t const size = std::max<std::size_t>(advised, 1);
-      link(rest.first(size));
-      note(*advice, each.kind, {rest.front(), size, each.held, each.mean_held, advised != 0},
-           how.device);
-      release_batch(*rest.front(), slot);
-      rest = rest.subspan(size);
-    }
-  }
 }
 
 void FusionPool::fork_join_over(std::size_t may_stay, WorkerSlot& slot) {
@@ -396,22 +352,28 @@ void FusionPool::fork_join_over(std::size_t may_stay, WorkerSlot& slot) {
   if (was_last && any()) m_workers.ready_added();
 }
 
-void FusionPool::look_again() noexcept {
-  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
-  Vector<TaskKind> kinds;
+std::shared_ptr<Orchestration> FusionPool::follow(std::shared_ptr<Orchestration> next) noexcept {
+  std::shared_ptr<Orchestration> before = next;
   {
-    std::lock_guard const lock(m_mutex);
-    for (auto const& each : m_kinds) kinds.push_back(each->kind);
+    std::lock_guard const lock(m_advice_mutex);
+    before.swap(m_advice);
   }
-  for (TaskKind const kind : kinds) {
-    bool const is_deferred = advice->fuse(kind).when == When::fork_join_end;
+  for (std::size_t k = 0; Kind* const kind = kind_at(k); ++k) {
+    bool const is_deferred = next->fuse(kind->kind).when == When::fork_join_end;
     std::lock_guard const lock(m_mutex);
-    set_deferred(find(kind), is_deferred);
+    defer(*kind, is_deferred);
   }
   if (any()) m_workers.ready_added();
+  return before;
 }
 
 // --- running -------------------------------------------------------------------------------------
+
+void FusionPool::stay_home(Task& task) {
+  if (task.offloaded() == nullptr) return;
+  std::lock_guard const lock(task.lock);
+  task.on_device->offloaded = nullptr;
+}
 
 Vector<Task*> FusionPool::unlink(Task& first) {
   Vector<Task*> tasks;
@@ -441,28 +403,30 @@ bool FusionPool::run(Task& task, WorkerSlot& slot, Task*& next) {
   FusionOps const& ops = *of_kind;
   void* const instance = task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr;
   bool const has_form = ops.run != nullptr && (ops.loops == nullptr || !ops.loops(instance));
-  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
+  std::shared_ptr<Orchestration> const advice = this->advice();
   TaskKind const kind = kind_of(task);
   auto const begin = std::chrono::steady_clock::now();
   FusionSample sample;
   for (Task const* each = &task; each != nullptr; each = each->next) ++sample.batch;
   m_kernel.events().batch(task);
-  next = has_form ? run_fused(unlink(task), instance, slot) : run_one_by_one(task, slot);
+  next = has_form ? run_fused(unlink(task), instance, slot)
+                  : one_by_one(task, slot,
+                               [&](Task& each) { return m_kernel.run_deferring(each, slot); });
   sample.time = std::chrono::steady_clock::now() - begin;
   sample.done_when_awaited = done_when_awaited();
-  {
+  if (Kind const* const of = find(kind)) {
     std::lock_guard const lock(m_mutex);
-    Kind const& of = find(kind);
-    sample.held = of.count;
-    sample.mean_held = of.mean_held;
+    sample.held = of->count;
+    sample.mean_held = of->mean_held;
   }
   Holding const holding(slot, next);
   advice->observed(kind, sample);
   return true;
 }
 
-/// A body may wait for another one of the batch: the rest then go where other threads find them.
-Task* FusionPool::run_one_by_one(Task& first, WorkerSlot& slot) {
+/// Calls `run` for each task of a batch. The body or the end of one may be user code that waits for
+/// another one of them: the rest then go where other threads find them.
+Task* FusionPool::one_by_one(Task& first, WorkerSlot& slot, FunctionRef<Task*(Task&)> run) {
   Task* next = nullptr;
   Task* rest = &first;
   while (rest != nullptr) {
@@ -472,12 +436,11 @@ Task* FusionPool::run_one_by_one(Task& first, WorkerSlot& slot) {
     {
       Holding const holding_rest(slot, rest);
       Holding const holding_next(slot, next);
-      another = m_kernel.run_deferring(task, slot);
+      another = run(task);
     }
-    if (another == nullptr) continue;
     if (next == nullptr)
       next = another;
-    else
+    else if (another != nullptr)
       m_kernel.push(*another, &slot);
   }
   return next;
@@ -527,32 +490,16 @@ Task* FusionPool::run_fused(Vector<Task*> const& tasks, void* instance, WorkerSl
   return complete_all(first, slot);
 }
 
-/// The end of a task may be user code that waits for another one, see `run`.
 Task* FusionPool::complete_all(Task& first, WorkerSlot& slot) {
-  Task* next = nullptr;
-  Task* rest = &first;
-  while (rest != nullptr) {
-    Task& task = *rest;
-    rest = std::exchange(task.next, nullptr);
+  return one_by_one(first, slot, [&](Task& task) {
     TaskState state = TaskState::done;
     if (m_cancellation.reach(task))
       state = TaskState::cancelled;
     else if (task.failure != nullptr)
       state = task.failure->origin == task.id || task.is_recorded() ? TaskState::failed
                                                                     : TaskState::cancelled;
-    Task* another = nullptr;
-    {
-      Holding const holding_rest(slot, rest);
-      Holding const holding_next(slot, next);
-      another = m_kernel.complete(task, slot, state, slot.number);
-    }
-    if (another == nullptr) continue;
-    if (next == nullptr)
-      next = another;
-    else
-      m_kernel.push(*another, &slot);
-  }
-  return next;
+    return m_kernel.complete(task, slot, state, slot.number);
+  });
 }
 
 }  // namespace trellis::Impl

@@ -7,6 +7,7 @@
 #include <task/Trellis_Task.hpp>
 #include <base/Trellis_Reserve.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -14,13 +15,13 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace trellis::Impl {
 
 class Cancellation;
 class Kernel;
-class Orchestrator;
 struct WorkerSlot;
 class Statistics;
 class Workers;
@@ -69,9 +70,18 @@ class Workers;
 /// its permit back, as for the policy's tasks, see Workers.
 class FusionPool {
  public:
-  FusionPool(Kernel& kernel, Orchestrator& orchestrator, Cancellation& cancellation);
+  FusionPool(Kernel& kernel, std::shared_ptr<Orchestration> advice, Cancellation& cancellation);
   FusionPool(FusionPool const&) = delete;
   FusionPool& operator=(FusionPool const&) = delete;
+
+  /// The advice that the graph follows, never null. It may be exchanged at any time: a thread that
+  /// asks keeps the object until it has followed its answer.
+  [[nodiscard]] std::shared_ptr<Orchestration> advice() const {
+    std::lock_guard const lock(m_advice_mutex);
+    return m_advice;
+  }
+  /// Replaces the advice, and returns the one before.
+  std::shared_ptr<Orchestration> follow(std::shared_ptr<Orchestration> next) noexcept;
 
   /// Takes a fusable task that has become ready. Returns the task that goes to the policy, or the
   /// device, in its place: itself, or the first task of a batch. Null means that it is held back.
@@ -103,11 +113,10 @@ class FusionPool {
   void fork_join_starts() { m_fork_joins.fetch_add(1, std::memory_order_seq_cst); }
   /// `may_stay`: this many tasks of all kinds may remain held back; the others are released.
   void fork_join_over(std::size_t may_stay, WorkerSlot& slot);
-  /// Called when the advice has been replaced.
-  void look_again() noexcept;
   /// Counts that a thread waits for a task by its number, and whether the task is already done.
   void awaited(bool is_done) {
-    (is_done ? m_awaited_done : m_awaited_not).fetch_add(1, std::memory_order_relaxed);
+    m_awaited.fetch_add(1, std::memory_order_relaxed);
+    if (is_done) m_awaited_done.fetch_add(1, std::memory_order_relaxed);
   }
 
   // At the stations, see Features.
@@ -126,74 +135,59 @@ class FusionPool {
   /// Ends the offload of a task whose batch was to go to a device, or was there.
   static void stay_home(Task& task);
 
-  struct Counts {
-    std::uint64_t held = 0;     ///< held back now
-    std::uint64_t batches = 0;  ///< of two or more, so far
-    std::uint64_t fused = 0;    ///< tasks in these
-  };
-  [[nodiscard]] Counts counts() const {
-    return {m_held.load(std::memory_order_relaxed), m_batches.load(std::memory_order_relaxed),
-            m_fused.load(std::memory_order_relaxed)};
-  }
-
  private:
   using When = FuseInstruction::When;
   /// The held tasks of one kind, first in, first out.
   struct Kind {
-    TaskKind kind;
+    TaskKind const kind;
     Task* first = nullptr;
     Task* last = nullptr;
     std::size_t count = 0;
     bool is_deferred = false;
     double mean_held = 0;  ///< moving average over its batches
   };
+  /// What has been taken. Without `is_batch` there were too few for a batch.
   struct Taken {
     Task* first = nullptr;
-    std::size_t count = 0;
-    std::size_t held = 0;
-    double mean_held = 0;
-    bool is_batch = false;  ///< else there were too few for a batch
+    FusionSample sample{};
+    bool is_batch = false;
   };
 
-  [[nodiscard]] static bool may_be_held(Task const& task);
-  [[nodiscard]] static std::size_t batch_size(FuseInstruction const& advice, std::size_t held);
-  [[nodiscard]] bool hold_alike(Orchestration& advice, TaskKind kind, std::span<Task* const> tasks,
-                                FunctionRef<void(Task&)> release);
-  Kind& find(TaskKind kind);
-  void set_deferred(Kind& kind, bool is_deferred);
-  Taken take(Kind& kind, std::size_t count, bool as_batch);
-  Taken take_advised(TaskKind kind, FuseInstruction const& advice, bool forced);
+  [[nodiscard]] Kind* find(TaskKind kind) noexcept;
+  [[nodiscard]] Kind* kind_at(std::size_t k);
+  void defer(Kind& kind, bool is_deferred);
+  void count(Kind& kind, std::size_t by);
+  [[nodiscard]] Taken take(Kind& kind, std::size_t batch);
+  Taken form(Orchestration& advice, Kind& kind, FuseInstruction const& how, bool forced,
+             std::size_t most = FuseInstruction::never);
+  std::size_t bring_forward(Kind& kind, FunctionRef<bool(Task const&)> needed);
+  void note(Orchestration& advice, TaskKind kind, Taken& taken, int device);
   [[nodiscard]] bool is_overdue();
-  [[nodiscard]] static bool move_to(int device, TaskKind kind, Taken const& taken);
-  void note(Orchestration& advice, TaskKind kind, Taken const& taken, int device);
-  void release_batch(Task& first, WorkerSlot& slot);
+  void linger(Kind const& kind, std::size_t enough);
   [[nodiscard]] Task* run_fused(Vector<Task*> const& tasks, void* instance, WorkerSlot& slot);
-  [[nodiscard]] Task* run_one_by_one(Task& first, WorkerSlot& slot);
   [[nodiscard]] Task* complete_all(Task& first, WorkerSlot& slot);
+  [[nodiscard]] Task* one_by_one(Task& first, WorkerSlot& slot, FunctionRef<Task*(Task&)> run);
   [[nodiscard]] double done_when_awaited() const {
-    auto const done = static_cast<double>(m_awaited_done.load(std::memory_order_relaxed));
-    auto const not_done = static_cast<double>(m_awaited_not.load(std::memory_order_relaxed));
-    return done + not_done == 0 ? 0 : done / (done + not_done);
+    auto const all = static_cast<double>(m_awaited.load(std::memory_order_relaxed));
+    return static_cast<double>(m_awaited_done.load(std::memory_order_relaxed)) / std::max(all, 1.);
   }
-  void linger(TaskKind kind, std::size_t enough);
 
   Kernel& m_kernel;
-  Orchestrator& m_orchestrator;
   Cancellation& m_cancellation;
   Workers& m_workers;
   Statistics& m_statistics;
   bool const m_serial;
 
-  std::mutex m_mutex;  ///< the last of all locks but the policy's; guards the kinds
-  Vector<std::unique_ptr<Kind>> m_kinds;
+  mutable std::mutex m_advice_mutex;
+  std::shared_ptr<Orchestration> m_advice;
+  std::mutex m_mutex;                     ///< the last of all locks but the policy's
+  Vector<std::unique_ptr<Kind>> m_kinds;  ///< guarded by m_mutex; none is removed
   std::atomic<std::size_t> m_held{0};
   std::atomic<std::size_t> m_deferred{0};
   std::atomic<int> m_fork_joins{0};  ///< under way
   std::atomic<std::uint64_t> m_added{0};
-  std::atomic<std::uint64_t> m_batches{0};
-  std::atomic<std::uint64_t> m_fused{0};
+  std::atomic<std::uint64_t> m_awaited{0};
   std::atomic<std::uint64_t> m_awaited_done{0};
-  std::atomic<std::uint64_t> m_awaited_not{0};
   // Used by the thread that looks for overdue tasks; guarded by m_mutex.
   std::uint64_t m_seen_completed = ~std::uint64_t{0};
   std::chrono::steady_clock::time_point m_seen_at{};

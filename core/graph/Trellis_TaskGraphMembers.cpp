@@ -183,14 +183,10 @@ std::shared_ptr<Orchestration> TaskGraph::orchestrate(
     throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
                                             " is given no orchestration; make_native() holds "
                                             "nothing back");
-  Impl::Engine& engine = this->engine();
-  std::shared_ptr<Orchestration> before =
-      engine.features().orchestrator.exchange(std::move(orchestration));
-  engine.features().fusion.look_again();
-  return before;
+  return engine().features().fusion.follow(std::move(orchestration));
 }
 std::shared_ptr<Orchestration> TaskGraph::orchestration() const {
-  return engine().features().orchestrator.current();
+  return engine().features().fusion.advice();
 }
 int TaskGraph::most_workers() const {
   return engine().most_workers();

@@ -4,6 +4,8 @@
 
 #include <kernel/Trellis_Kernel.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <utility>
 
 namespace trellis::Impl {
@@ -21,10 +23,22 @@ class ForkJoinGate {
   ForkJoinGate(ForkJoinGate const&) = delete;
   ForkJoinGate& operator=(ForkJoinGate const&) = delete;
   /// Lets other threads run the fork-join when its predecessors are done.
-  void open(WorkerSlot& slot);
+  void open(WorkerSlot& slot) {
+    if (std::exchange(m_is_closed, false) && m_fork_join.task->count_down())
+      m_kernel.make_ready(*m_fork_join.task, &slot);
+  }
   /// Opens the gate if no other edge is left. True: the calling thread has the task, which is
   /// ready. False: nothing has changed.
-  [[nodiscard]] bool open_if_last();
+  ///
+  /// Memory order: it acquires, as the last decrement of any count does; see Task.
+  [[nodiscard]] bool open_if_last() {
+    std::int32_t last = 1;
+    bool const opens =
+        m_is_closed && m_fork_join.task->unfinished.compare_exchange_strong(
+                           last, 0, std::memory_order_acq_rel, std::memory_order_relaxed);
+    if (opens) m_is_closed = false;
+    return opens;
+  }
   [[nodiscard]] bool is_closed() const { return m_is_closed; }
 
  private:

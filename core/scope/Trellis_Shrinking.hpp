@@ -7,9 +7,10 @@
 #include <task/Trellis_Task.hpp>
 #include <base/Trellis_Reserve.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,76 +31,51 @@ class Shrinking {
  public:
   /// An area that children need, and the kind of access.
   struct Need {
-    AreaEntry*
-        of_children;  ///< in the children's scope, where it stays while a child in flight has it
-    AreaEntry* of_parent;  ///< in the parent's scope; null: not looked up yet
-    Mode mode;
     StatePtr state;
-    std::uint32_t children;  ///< number of children that need it
-    [[nodiscard]] AccessKind kind() const { return {mode, state.get()}; }
+    /// In the parent's scope, once the parent has an access for exactly this; else null.
+    AreaEntry const* of_parent = nullptr;
+    std::uint32_t children = 0;  ///< number of children that need it
   };
+  /// The area is in the children's scope, where it stays while a child in flight has it.
+  using Key = std::tuple<AreaEntry const*, Mode, AnyState const*>;
+  using Needs = Map<Key, Need>;
 
   /// Counts a child. `declared(access)` returns whether the parent has declared that access; if
   /// not, its body made the area itself.
   template <class F>
   void count(Task const& child, F&& declared) {
-    Vector<Key> keys;
+    Vector<Needs::iterator> of_child;
     child.for_each_access([&](TaskAccess const& access) {
       if (access.mode == Mode::none || !declared(access)) return;
-      StatePtr const state = child.state_of(access);
-      Vector<Need>& needs = m_needs[access.entry];
-      Need* found = nullptr;
-      for (Need& need : needs)
-        if (need.mode == access.mode && need.state == state) found = &need;
-      if (found == nullptr) {
-        found = &needs.emplace_back(Need{access.entry, nullptr, access.mode, state, 0});
-        ++m_not_placed;
+      StatePtr state = child.state_of(access);
+      auto const [need, is_new] = m_needs.try_emplace({access.entry, access.mode, state.get()});
+      if (is_new) {
+        need->second.state = std::move(state);
+        are_placed = false;
       }
-      ++found->children;
-      keys.push_back({access.entry, access.mode, state.get()});
+      ++need->second.children;
+      of_child.push_back(need);
     });
-    m_of_child.insert_or_assign(child.id, std::move(keys));
+    m_of_child.insert_or_assign(child.id, std::move(of_child));
   }
   /// Called when a child is complete. Returns the needs that have ended.
-  [[nodiscard]] Vector<Need> child_over(TaskId child) {
-    Vector<Need> gone;
+  [[nodiscard]] Needs child_over(TaskId child) {
+    Needs gone;
     auto const found = m_of_child.find(child);
     if (found == m_of_child.end()) return gone;
-    for (Key const& key : found->second) {
-      auto const needs = m_needs.find(key.entry);
-      for (Need& need : needs->second)
-        if (need.mode == key.mode && need.state.get() == key.state && --need.children == 0) {
-          m_not_placed -= need.of_parent == nullptr;
-          gone.push_back(need);
-        }
-      std::erase_if(needs->second, [](Need const& need) { return need.children == 0; });
-      if (needs->second.empty()) m_needs.erase(needs);
-    }
+    for (Needs::iterator const need : found->second)
+      if (--need->second.children == 0) gone.insert(m_needs.extract(need));
     m_of_child.erase(found);
     return gone;
   }
-  /// True if the parent has an access for exactly each need. If not, it has some that cover the
-  /// needs.
-  [[nodiscard]] bool are_placed() const { return m_not_placed == 0; }
-  void place(Need& need, AreaEntry& of_parent) {
-    m_not_placed -= need.of_parent == nullptr;
-    need.of_parent = &of_parent;
-  }
-  template <class F>
-  void for_each_need(F&& f) {
-    for (auto& [entry, needs] : m_needs)
-      for (Need& need : needs) f(need);
-  }
+  [[nodiscard]] Needs& needs() { return m_needs; }
+
+  /// The parent has an access for exactly each need. If not, it has some that cover the needs.
+  bool are_placed = false;
 
  private:
-  struct Key {
-    AreaEntry* entry;
-    Mode mode;
-    AnyState const* state;
-  };
-  HashMap<AreaEntry*, Vector<Need>> m_needs;
-  HashMap<TaskId, Vector<Key>> m_of_child;
-  std::size_t m_not_placed = 0;  ///< number of needs
+  Needs m_needs;
+  HashMap<TaskId, Vector<Needs::iterator>> m_of_child;
 };
 
 }  // namespace trellis::Impl

@@ -7,13 +7,13 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -40,96 +40,73 @@ using When = FuseInstruction::When;
 
 constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
-class Native final : public Orchestration {
+/// Always gives the same answers.
+class Fixed : public Orchestration {
  public:
-  [[nodiscard]] std::string name() const override { return "native"; }
-};
-
-/// Holds everything back, and fuses nothing.
-class HoldingBack final : public Orchestration {
- public:
-  HoldingBack(std::string name, When when) : m_name(std::move(name)), m_when(when) {}
-  [[nodiscard]] std::string name() const override { return m_name; }
-  /// Tasks deferred to the end of fork-joins are released there; those for idle threads remain.
-  [[nodiscard]] std::size_t hold_back(TaskKind kind) override {
-    return kind || m_when != When::fork_join_end ? all : 0;
-  }
-  [[nodiscard]] FuseInstruction fuse(TaskKind) override { return {.when = m_when}; }
+  /// `at_end`: how many tasks of all kinds may stay held back when a fork-join has ended.
+  explicit Fixed(std::string name, std::size_t held = 0, std::size_t at_end = 0,
+                 FuseInstruction const& how = {})
+      : m_name(std::move(name)), m_held(held), m_at_end(at_end), m_how(how) {}
+  [[nodiscard]] std::string name() const final { return m_name; }
+  [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return kind ? m_held : m_at_end; }
+  [[nodiscard]] FuseInstruction fuse(TaskKind) override { return m_how; }
 
  private:
   std::string const m_name;
-  When const m_when;
-};
-
-class Fusing final : public Orchestration {
- public:
-  Fusing(std::size_t n, When when) : m_n(n), m_when(when) {}
-  [[nodiscard]] std::string name() const override {
-    return (m_when == When::at_spawn ? "fuse_immediately:" : "fuse_late:") + std::to_string(m_n);
-  }
-  [[nodiscard]] std::size_t hold_back(TaskKind) override { return all; }
-  [[nodiscard]] FuseInstruction fuse(TaskKind) override {
-    return {.min = m_n, .max = m_n, .when = m_when};
-  }
-
- private:
-  std::size_t const m_n;
-  When const m_when;
+  std::size_t const m_held;
+  std::size_t const m_at_end;
+  FuseInstruction const m_how;
 };
 
 /// Serves one graph or several: holds tasks back while a fork-join of any of them is under way.
-class AllOnDevice final : public Orchestration {
+class AllOnDevice final : public Fixed {
  public:
-  explicit AllOnDevice(int device) : m_device(device) {}
-  [[nodiscard]] std::string name() const override {
-    return "all_on_device:" + std::to_string(m_device);
-  }
+  explicit AllOnDevice(int device)
+      : Fixed("all_on_device:" + std::to_string(device), all, all,
+              {.device = device, .when = When::fork_join_end}) {}
   void fork_join_starts(int) override { m_fork_joins.fetch_add(1, std::memory_order_relaxed); }
   void fork_join_ends(int) override { m_fork_joins.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] std::size_t hold_back(TaskKind) override { return within() ? all : 0; }
-  [[nodiscard]] FuseInstruction fuse(TaskKind) override {
-    FuseInstruction out{.device = m_device, .when = When::fork_join_end};
+  [[nodiscard]] FuseInstruction fuse(TaskKind kind) override {
+    FuseInstruction out = Fixed::fuse(kind);
     if (!within()) out.min = 1;
     return out;
   }
 
  private:
   [[nodiscard]] bool within() const { return m_fork_joins.load(std::memory_order_relaxed) > 0; }
-  int const m_device;
   std::atomic<int> m_fork_joins{0};
 };
 
-class RoundRobin final : public Orchestration {
+class RoundRobin final : public Fixed {
  public:
-  RoundRobin(std::size_t n, int devices) : m_n(n), m_devices(devices) {}
-  [[nodiscard]] std::string name() const override {
-    return "round_robin:" + std::to_string(m_n) +
-           (m_devices == 1 ? "" : ":" + std::to_string(m_devices));
-  }
-  [[nodiscard]] std::size_t hold_back(TaskKind) override { return all; }
-  [[nodiscard]] FuseInstruction fuse(TaskKind) override {
-    auto const turn = static_cast<int>(m_turn.load(std::memory_order_relaxed) %
-                                       static_cast<unsigned>(m_devices + 1));
-    return {
-        .min = m_n, .device = turn == 0 ? FuseInstruction::home : turn - 1, .when = When::at_spawn};
+  RoundRobin(std::size_t n, int devices)
+      : Fixed("round_robin:" + std::to_string(n) +
+                  (devices == 1 ? "" : ":" + std::to_string(devices)),
+              all, all, {.min = n, .when = When::at_spawn}),
+        m_places(static_cast<unsigned>(devices) + 1) {}
+  [[nodiscard]] FuseInstruction fuse(TaskKind kind) override {
+    static_assert(FuseInstruction::home == -1, "it comes before device 0");
+    FuseInstruction out = Fixed::fuse(kind);
+    out.device = static_cast<int>(m_turn.load(std::memory_order_relaxed) % m_places) - 1;
+    return out;
   }
   /// A batch has gone where the last answer said.
-  void formed(TaskKind, FusionSample const& sample) override {
-    if (sample.batch >= m_n) m_turn.fetch_add(1, std::memory_order_relaxed);
+  void formed(TaskKind kind, FusionSample const& sample) override {
+    if (sample.batch >= Fixed::fuse(kind).min) m_turn.fetch_add(1, std::memory_order_relaxed);
   }
 
  private:
-  std::size_t const m_n;
-  int const m_devices;
+  unsigned const m_places;
   std::atomic<unsigned> m_turn{0};
 };
 
 /// Tries the others in turns. It measures a turn from its first fork-join to that of the next turn,
 /// so that work which a fork-join has left for later counts as well.
-class Learning final : public Orchestration {
+class Learning final : public Fixed {
  public:
   explicit Learning(std::uint64_t seed)
-      : m_name("learning" + (seed == 1 ? std::string() : ":" + std::to_string(seed))),
+      : Fixed("learning" + (seed == 1 ? std::string() : ":" + std::to_string(seed))),
         m_random(seed) {
     for (auto const& each :
          {make_native(), make_bsp(), make_backfill(), make_fuse_immediately(batch),
@@ -137,7 +114,6 @@ class Learning final : public Orchestration {
       m_variants.push_back({each, 0});
   }
 
-  [[nodiscard]] std::string name() const override { return m_name; }
   void fork_join_starts(int depth) override {
     if (depth == 0) count_fork_join();
     for (Variant const& each : m_variants) each.strategy->fork_join_starts(depth);
@@ -173,17 +149,13 @@ class Learning final : public Orchestration {
     std::lock_guard const lock(m_mutex);
     if (m_fork_joins++ % fork_joins_of_turn != 0) return;
     auto const now = Clock::now();
-    if (m_fork_joins == 1) {
-      m_turn_began = now;
-      return;
-    }
+    auto const began = std::exchange(m_turn_began, now);
+    if (m_fork_joins == 1) return;
     std::size_t const last = m_current.load(std::memory_order_relaxed);
-    double const seconds =
-        std::max(std::chrono::duration<double>(now - m_turn_began).count(), 1e-9);
+    double const seconds = std::max(std::chrono::duration<double>(now - began).count(), 1e-9);
     double& mean = m_variants[last].seconds;
     mean = mean == 0 ? seconds : (mean + seconds) / 2;
     m_current.store(next_after(last), std::memory_order_relaxed);
-    m_turn_began = now;
   }
   [[nodiscard]] std::size_t next_after(std::size_t last) {
     if (last + 1 < m_variants.size() && m_variants[last + 1].seconds == 0) return last + 1;
@@ -193,7 +165,6 @@ class Learning final : public Orchestration {
     return std::discrete_distribution<std::size_t>(weights.begin(), weights.end())(m_random);
   }
 
-  std::string const m_name;
   std::vector<Variant> m_variants;
   std::atomic<std::size_t> m_current{0};
   std::mutex m_mutex;  ///< guards what follows, and `seconds`
@@ -202,36 +173,35 @@ class Learning final : public Orchestration {
   std::mt19937_64 m_random;
 };
 
-}  // namespace
-
-namespace {
-
 void require_at_least(std::int64_t value, std::int64_t least, char const* what) {
   if (value < least)
     throw Error(Error::Kind::bad_input, std::string("Trellis: an orchestration is made with ") +
                                             std::to_string(value) + ' ' + what);
 }
-std::size_t batch_of(std::size_t n) {
+
+/// Holds everything back, and fuses `n` tasks each.
+std::shared_ptr<Orchestration> make_fusing(char const* name, std::size_t n, When when) {
   require_at_least(static_cast<std::int64_t>(n), 1, "tasks in a batch");
-  return n;
+  return std::make_shared<Fixed>(name + std::to_string(n), all, all,
+                                 FuseInstruction{.min = n, .max = n, .when = when});
 }
 
 }  // namespace
 
 std::shared_ptr<Orchestration> make_native() {
-  return std::make_shared<Native>();
+  return std::make_shared<Fixed>("native");
 }
 std::shared_ptr<Orchestration> make_bsp() {
-  return std::make_shared<HoldingBack>("bsp", When::fork_join_end);
+  return std::make_shared<Fixed>("bsp", all, 0, FuseInstruction{.when = When::fork_join_end});
 }
 std::shared_ptr<Orchestration> make_backfill() {
-  return std::make_shared<HoldingBack>("backfill", When::when_idle);
+  return std::make_shared<Fixed>("backfill", all, all, FuseInstruction{.when = When::when_idle});
 }
 std::shared_ptr<Orchestration> make_fuse_immediately(std::size_t n) {
-  return std::make_shared<Fusing>(batch_of(n), When::at_spawn);
+  return make_fusing("fuse_immediately:", n, When::at_spawn);
 }
 std::shared_ptr<Orchestration> make_fuse_late(std::size_t n) {
-  return std::make_shared<Fusing>(batch_of(n), When::when_idle);
+  return make_fusing("fuse_late:", n, When::when_idle);
 }
 std::shared_ptr<Orchestration> make_all_on_device(int device) {
   require_at_least(device, 0, "as the number of a device");
@@ -239,61 +209,74 @@ std::shared_ptr<Orchestration> make_all_on_device(int device) {
 }
 std::shared_ptr<Orchestration> make_round_robin(std::size_t n, int devices) {
   require_at_least(devices, 0, "devices");
-  return std::make_shared<RoundRobin>(batch_of(n), devices);
+  require_at_least(static_cast<std::int64_t>(n), 1, "tasks in a batch");
+  return std::make_shared<RoundRobin>(n, devices);
 }
 std::shared_ptr<Orchestration> make_learning(std::uint64_t seed) {
   return std::make_shared<Learning>(seed);
 }
 
 namespace {
-std::string_view orchestration_names() {
-  return "native, bsp, backfill, fuse_immediately:N, fuse_late:N, all_on_device:D, "
-         "round_robin:N[:DEVICES] or learning[:SEED]";
-}
+
+using Numbers = std::array<std::uint64_t, 2>;
+/// A name, and the numbers that may follow it. One that is left out is 1.
+struct Named {
+  std::string_view name;
+  std::size_t fewest;
+  std::size_t most;
+  Numbers least;
+  std::uint64_t largest;
+  std::shared_ptr<Orchestration> (*make)(Numbers const&);
+};
+constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
+constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+constexpr Named named[] = {
+    {"native", 0, 0, {}, any, [](Numbers const&) { return make_native(); }},
+    {"bsp", 0, 0, {}, any, [](Numbers const&) { return make_bsp(); }},
+    {"backfill", 0, 0, {}, any, [](Numbers const&) { return make_backfill(); }},
+    {"fuse_immediately",
+     1,
+     1,
+     {1},
+     any_int,
+     [](Numbers const& n) { return make_fuse_immediately(n[0]); }},
+    {"fuse_late", 1, 1, {1}, any_int, [](Numbers const& n) { return make_fuse_late(n[0]); }},
+    {"all_on_device",
+     1,
+     1,
+     {0},
+     any_int,
+     [](Numbers const& n) { return make_all_on_device(static_cast<int>(n[0])); }},
+    {"round_robin",
+     1,
+     2,
+     {1, 0},
+     any_int,
+     [](Numbers const& n) { return make_round_robin(n[0], static_cast<int>(n[1])); }},
+    {"learning", 0, 1, {0}, any, [](Numbers const& n) { return make_learning(n[0]); }},
+};
+
 }  // namespace
 
 std::shared_ptr<Orchestration> make_orchestration(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (std::string_view rest = text;;) {
-    std::size_t const colon = rest.find(':');
-    words.push_back(rest.substr(0, colon));
-    if (colon == std::string_view::npos) break;
-    rest.remove_prefix(colon + 1);
-  }
-  auto const number = [&](std::size_t k, std::uint64_t least,
-                          std::uint64_t most =
-                              std::numeric_limits<int>::max()) -> std::optional<std::uint64_t> {
-    if (k >= words.size()) return std::nullopt;
-    std::uint64_t value = 0;
-    char const* const last = words[k].data() + words[k].size();
-    auto const [end, error] = std::from_chars(words[k].data(), last, value);
-    if (error != std::errc() || end != last || value < least || value > most) return std::nullopt;
-    return value;
-  };
-  std::string_view const name = words.front();
-  if (words.size() == 1) {
-    if (name == "native") return make_native();
-    if (name == "bsp") return make_bsp();
-    if (name == "backfill") return make_backfill();
-    if (name == "learning") return make_learning();
-  } else if (words.size() == 2) {
-    if (auto const n = number(1, 1)) {
-      if (name == "fuse_immediately") return make_fuse_immediately(*n);
-      if (name == "fuse_late") return make_fuse_late(*n);
-      if (name == "round_robin") return make_round_robin(*n);
+  char const* const last = text.data() + text.size();
+  for (Named const& each : named) {
+    if (text.substr(0, text.find(':')) != each.name) continue;
+    Numbers numbers{1, 1};
+    std::size_t count = 0;
+    char const* at = text.data() + each.name.size();  // the end, or a colon
+    for (bool is_good = true; is_good && at != last && count < each.most; ++count) {
+      auto const [end, error] = std::from_chars(at + 1, last, numbers[count]);
+      is_good = error == std::errc() && (end == last || *end == ':') &&
+                numbers[count] >= each.least[count] && numbers[count] <= each.largest;
+      if (is_good) at = end;
     }
-    if (auto const n = number(1, 0)) {
-      if (name == "all_on_device") return make_all_on_device(static_cast<int>(*n));
-    }
-    if (auto const seed = number(1, 0, std::numeric_limits<std::uint64_t>::max()))
-      if (name == "learning") return make_learning(*seed);
-  } else if (words.size() == 3 && name == "round_robin") {
-    auto const n = number(1, 1);
-    auto const devices = number(2, 0);
-    if (n && devices) return make_round_robin(*n, static_cast<int>(*devices));
+    if (at == last && count >= each.fewest) return each.make(numbers);
   }
-  throw Error(Error::Kind::bad_input, "Trellis: there is no orchestration \"" + std::string(text) +
-                                          "\"; there are " + std::string(orchestration_names()));
+  throw Error(Error::Kind::bad_input,
+              "Trellis: there is no orchestration \"" + std::string(text) +
+                  "\"; there are native, bsp, backfill, fuse_immediately:N, fuse_late:N, "
+                  "all_on_device:D, round_robin:N[:DEVICES] or learning[:SEED]");
 }
 
 }  // namespace trellis

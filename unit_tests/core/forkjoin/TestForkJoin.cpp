@@ -104,6 +104,28 @@ TEST_P(ForkJoin, WhatTheBodyThrowsIsThrownWhenItsChildrenAreOver) {
   EXPECT_EQ(advice->heard().back(), "ends 0");
 }
 
+TEST_P(ForkJoin, KeepsTheOrderAfterAWaitThatThrows) {
+  TaskGraph graph(with(advice, workers));
+  Token const token("token");
+  std::atomic<bool> is_written{false};
+  bool was_written = false;
+  EXPECT_THROW(fork_join("section", ResourcePolicy(graph),
+                         [&](TaskScope& section) {
+                           host_task("bad", ResourcePolicy(section),
+                                     [] { throw std::runtime_error("on purpose"); });
+                           EXPECT_THROW(section.wait(), Error);
+                           section.local(token);
+                           host_task("writes", ResourcePolicy(section, write(token)), [&] {
+                             std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                             is_written = true;
+                           });
+                           host_task("reads", ResourcePolicy(section, read(token)),
+                                     [&] { was_written = is_written; });
+                         }),
+               Error);
+  EXPECT_TRUE(was_written);
+}
+
 TEST_P(ForkJoin, ABodyMayWaitForOneOfItsChildren) {
   TaskGraph graph(with(advice, workers));
   fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
