@@ -35,7 +35,7 @@ string(CONFIGURE [=[
 install(CODE "${code}")
 
 # Some parts need what is looked for only by those who ask for them: they are exported apart.
-set(targets trellis_core trellis_trellis)
+set(targets trellis_core trellis_tools trellis_trellis)
 foreach(part ${trellis_parts})
   if(part MATCHES "^(kernels|mpi)$")
     set(targets_of_part trellis_${part})

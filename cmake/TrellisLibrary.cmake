@@ -1,6 +1,7 @@
-# The targets: Trellis::core (no Kokkos), Trellis::trellis (with Kokkos), and the parts that are
-# libraries of their own on top of it: Trellis::fields, Trellis::worklets, Trellis::mpi (where there
-# is an MPI) and Trellis::kernels (where there is Kokkos Kernels).
+# The targets: Trellis::core (no Kokkos), Trellis::tools (traces, logs and the like, beside Kokkos;
+# a program may leave it out), Trellis::trellis (with Kokkos), and the parts that are libraries of
+# their own on top of it: Trellis::fields, Trellis::worklets, Trellis::mpi (where there is an MPI)
+# and Trellis::kernels (where there is Kokkos Kernels).
 
 set(trellis_layers core spaces policies)
 
@@ -38,12 +39,14 @@ if(Trellis_HAS_MPI)
   list(APPEND trellis_parts mpi)
 endif()
 
+set(tools_folders core/tools core/warn)
 set(core_globs core/*/*.cpp)
+list(TRANSFORM tools_folders APPEND /*.cpp OUTPUT_VARIABLE tools_globs)
 set(trellis_globs spaces/src/*.cpp policies/annotations/src/*.cpp policies/patterns/src/*.cpp)
 foreach(part ${trellis_parts})
   set(${part}_globs policies/${part}/src/*.cpp)
 endforeach()
-set(trellis_libraries core trellis ${trellis_parts})
+set(trellis_libraries core tools trellis ${trellis_parts})
 list(REMOVE_ITEM trellis_libraries kernels) # headers alone
 foreach(backend ${trellis_backends})
   list(APPEND trellis_globs spaces/${backend}/*.cpp)
@@ -81,13 +84,21 @@ endfunction()
 file(WRITE ${PROJECT_BINARY_DIR}/empty.cpp "")
 foreach(library ${trellis_libraries})
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${${library}_globs})
+  if(library STREQUAL core)
+    list(JOIN tools_folders "|" folders)
+    list(FILTER sources EXCLUDE REGEX "^(${folders})/")
+  endif()
   if(NOT sources)
     set(sources ${PROJECT_BINARY_DIR}/empty.cpp)
   endif()
   add_library(trellis_${library} ${sources})
   trellis_set_library_properties(trellis_${library})
   target_link_libraries(trellis_${library} PUBLIC Threads::Threads
-    PRIVATE $<BUILD_INTERFACE:trellis_warnings> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+    PRIVATE $<BUILD_INTERFACE:trellis_warnings>)
+  if(library MATCHES "^(tools|mpi)$") # these write traces
+    target_link_libraries(trellis_${library}
+      PRIVATE $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+  endif()
   # Eight sources at a time, unless the user has said otherwise: the headers take the compiler most
   # of the time. The preset `debug` compiles each by itself, so that one that lacks an include is
   # found.
@@ -96,10 +107,11 @@ foreach(library ${trellis_libraries})
   endif()
 endforeach()
 
-# Without Kokkos there is nothing for a device in it, so nvcc, which Kokkos' wrapper would start, has
-# no part in it: it takes longer, and it does not compile fmt's consteval functions.
+# Without Kokkos there is nothing for a device in these, so nvcc, which Kokkos' wrapper would start,
+# has no part in them: it takes longer, and it does not compile fmt's consteval functions.
 if(CMAKE_CXX_COMPILER MATCHES nvcc_wrapper)
   target_compile_options(trellis_core PRIVATE --host-only)
+  target_compile_options(trellis_tools PRIVATE --host-only)
 endif()
 
 if(Trellis_HAS_HWLOC)
@@ -112,12 +124,12 @@ endif()
 # either. They are not linked, but what their targets say about headers is taken over: spdlog's
 # would bring fmt's shared library.
 if(Trellis_HAS_SPDLOG)
-  target_compile_definitions(trellis_core PRIVATE TRELLIS_HAS_SPDLOG)
+  target_compile_definitions(trellis_tools PRIVATE TRELLIS_HAS_SPDLOG)
   foreach(target spdlog::spdlog_header_only fmt::fmt-header-only)
     if(TARGET ${target})
-      target_include_directories(trellis_core SYSTEM PRIVATE
+      target_include_directories(trellis_tools SYSTEM PRIVATE
         $<TARGET_PROPERTY:${target},INTERFACE_INCLUDE_DIRECTORIES>)
-      target_compile_definitions(trellis_core PRIVATE
+      target_compile_definitions(trellis_tools PRIVATE
         $<TARGET_PROPERTY:${target},INTERFACE_COMPILE_DEFINITIONS>)
     endif()
   endforeach()
@@ -132,6 +144,16 @@ function(trellis_include_layers target)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis>)
 endfunction()
 trellis_include_layers(trellis_core core)
+# A graph asks the tools for much that a program does not name (see Trellis_SetGraphTools.cpp). So
+# the linker is told to take `trellis::Impl::tools_are_linked` out of the archive. A shared library
+# is named once more, as some compilers leave out those that a program does not call (--as-needed).
+target_link_libraries(trellis_tools PUBLIC trellis_core)
+if(BUILD_SHARED_LIBS AND CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
+  target_link_options(trellis_tools INTERFACE
+    LINKER:--push-state,--no-as-needed,$<TARGET_FILE:$<TARGET_NAME:trellis_tools>>,--pop-state)
+else()
+  target_link_options(trellis_tools INTERFACE LINKER:-u,_ZN7trellis4Impl16tools_are_linkedE)
+endif()
 trellis_include_layers(trellis_trellis ${trellis_layers})
 target_link_libraries(trellis_trellis PUBLIC trellis_core Kokkos::kokkos)
 # Views as arguments go through a std::tuple, whose functions are constexpr and nothing more.
@@ -153,7 +175,7 @@ function(trellis_include_part part scope)
 endfunction()
 
 if("fields" IN_LIST trellis_parts)
-  target_link_libraries(trellis_fields PUBLIC trellis_trellis)
+  target_link_libraries(trellis_fields PUBLIC trellis_trellis trellis_tools) # it simulates
   trellis_include_part(fields PUBLIC)
 endif()
 
@@ -184,7 +206,7 @@ else()
 endif()
 
 if("mpi" IN_LIST trellis_parts)
-  target_link_libraries(trellis_mpi PUBLIC trellis_trellis MPI::MPI_C)
+  target_link_libraries(trellis_mpi PUBLIC trellis_trellis trellis_tools MPI::MPI_C)
   # What mpi.h may bring for C++ besides the C interface: removed by MPI 3, and not used.
   target_compile_definitions(trellis_mpi PUBLIC OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   trellis_include_part(mpi PUBLIC)
@@ -193,7 +215,7 @@ else()
     "${Trellis_WHY_NO_MPI}")
 endif()
 
-foreach(library core trellis ${trellis_parts})
+foreach(library core tools trellis ${trellis_parts})
   set_target_properties(trellis_${library} PROPERTIES EXPORT_NAME ${library})
   add_library(Trellis::${library} ALIAS trellis_${library})
 endforeach()

@@ -13,11 +13,11 @@
 #       Kokkos has a device. Not for code whose speed is measured: what is compiled with it could
 #       change it.
 #
-# Examples and benchmarks link Trellis::trellis. With OPTIONS of its own a program does without the
-# precompiled headers. With MPI it links Trellis::mpi and has ranks (./run example NAME --ranks N);
-# where there is no MPI there is no such target. CLI11, nlohmann_json and Google Benchmark are
-# linked when they are there. All programs lie in bin/ of the build tree, so ./run finds them
-# without knowing the folders.
+# Examples and benchmarks link Trellis::trellis and Trellis::tools. With OPTIONS of its own a
+# program does without the precompiled headers. With MPI it links Trellis::mpi and has ranks (./run
+# example NAME --ranks N); where there is no MPI there is no such target. CLI11, nlohmann_json and Google
+# Benchmark are linked when they are there. All programs lie in bin/ of the build tree, so ./run
+# finds them without knowing the folders.
 #
 #   trellis_label_program_test(TEST PROGRAM [LABELS label...])
 #       `program`. Those that need Kokkos Kernels, which not every toolchain has, have the label
@@ -54,7 +54,8 @@ function(trellis_add_program name)
     endif()
   endif()
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE Trellis::trellis trellis_warnings ${arg_LIBRARIES})
+  target_link_libraries(${name} PRIVATE Trellis::trellis Trellis::tools trellis_warnings
+    ${arg_LIBRARIES})
   target_compile_options(${name} PRIVATE ${arg_OPTIONS})
   if(trellis_precompiles AND NOT arg_OPTIONS)
     target_precompile_headers(${name} REUSE_FROM trellis_program_headers)
@@ -77,7 +78,8 @@ function(trellis_add_program_part name)
       list(APPEND arg_LIBRARIES ${library})
     endif()
   endforeach()
-  target_link_libraries(${name} PRIVATE Trellis::trellis trellis_warnings ${arg_LIBRARIES})
+  target_link_libraries(${name} PRIVATE Trellis::trellis Trellis::tools trellis_warnings
+    ${arg_LIBRARIES})
   target_compile_options(${name} PRIVATE ${arg_OPTIONS})
   if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -2,16 +2,17 @@
 #
 #   trellis_add_test(NAME [SOURCES file...] [SPACE_SOURCES file...] [HOST_SOURCES file...]
 #                    [HOST_SPACE_SOURCES file...] [LIBRARIES target...] [LABELS label...]
-#                    [TIMEOUT seconds] [PROCESSORS n] [ARGS argument...] [CORE] [OWN_MAIN])
-#       A GoogleTest program. Its main starts and ends Kokkos; with CORE it links Trellis::core
-#       alone and knows no Kokkos; with OWN_MAIN the sources have a main. A file in SPACE_SOURCES
-#       is compiled once for each execution space that this Kokkos has, with TRELLIS_TEST_SPACE
-#       (Kokkos::Serial) and TRELLIS_TEST_SPACE_NAME (Serial) defined. Those in HOST_SOURCES and
-#       HOST_SPACE_SOURCES take what Kokkos chooses by default to be on the host: a Kokkos with a
-#       device does without them. Label `concurrent`: the thread sanitizer runs it; `memory`: the
-#       address sanitizer does (every test with CORE has it). All have the label `toolchain`: `./run
-#       test` runs them on its second toolchain, too. Those with SPACE_SOURCES have the label
-#       `device`.
+#                    [TIMEOUT seconds] [PROCESSORS n] [ARGS argument...] [CORE] [OWN_MAIN]
+#                    [WITHOUT_TOOLS])
+#       A GoogleTest program. Its main starts and ends Kokkos; with CORE it links Trellis::core and
+#       knows no Kokkos; with OWN_MAIN the sources have a main. With WITHOUT_TOOLS it does not link
+#       Trellis::tools. A file in SPACE_SOURCES is compiled once for each execution space that this
+#       Kokkos has, with TRELLIS_TEST_SPACE (Kokkos::Serial) and TRELLIS_TEST_SPACE_NAME (Serial)
+#       defined. Those in HOST_SOURCES and HOST_SPACE_SOURCES take what Kokkos chooses by default to
+#       be on the host: a Kokkos with a device does without them. Label `concurrent`: the thread
+#       sanitizer runs it; `memory`: the address sanitizer does (every test with CORE has it). All
+#       have the label `toolchain`: `./run test` runs them on its second toolchain, too. Those with
+#       SPACE_SOURCES have the label `device`.
 #       Programs share precompiled headers, and their sources are compiled in batches. They find the
 #       headers of unit_tests/support by name.
 #
@@ -131,7 +132,7 @@ endfunction()
 # The program of a test, with the arguments of trellis_add_test; MAIN is a library in place of
 # trellis_test_main.
 function(trellis_add_test_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN" "MAIN;TIMEOUT;PROCESSORS"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN;WITHOUT_TOOLS" "MAIN;TIMEOUT;PROCESSORS"
     "SOURCES;SPACE_SOURCES;HOST_SOURCES;HOST_SPACE_SOURCES;LIBRARIES;LABELS;ARGS")
   set(sources ${arg_SOURCES})
   set(generated_sources)
@@ -177,6 +178,9 @@ function(trellis_add_test_program name)
     set(kind main)
     target_link_libraries(${name} PRIVATE Trellis::trellis)
   endif()
+  if(NOT arg_WITHOUT_TOOLS)
+    target_link_libraries(${name} PRIVATE Trellis::tools)
+  endif()
   target_compile_options(${name} PRIVATE ${trellis_test_compile_options})
   if(trellis_precompiles)
     target_precompile_headers(${name} REUSE_FROM trellis_test_${kind})
@@ -219,7 +223,7 @@ endfunction()
 
 function(trellis_add_test name)
   trellis_add_test_program(${name} ${ARGN})
-  cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN" "TIMEOUT;PROCESSORS"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN;WITHOUT_TOOLS" "TIMEOUT;PROCESSORS"
     "SOURCES;SPACE_SOURCES;HOST_SOURCES;HOST_SPACE_SOURCES;LIBRARIES;LABELS;ARGS")
   if(NOT TARGET ${name})
     return()
@@ -507,8 +511,8 @@ function(trellis_add_install_tests)
     set(mpi_says "Configuring done")
   endif()
   set(worklets_says "Configuring done")
-  string(CONCAT garden_says "Trellis has no component garden, but core, trellis, fields, worklets, "
-    "kernels and mpi")
+  string(CONCAT garden_says "Trellis has no component garden, but core, tools, trellis, fields, "
+    "worklets, kernels and mpi")
   set(names kernels mpi worklets garden)
   if(Trellis_HAS_MPI)
     # As if MPI had been taken away, and as if another one were found.

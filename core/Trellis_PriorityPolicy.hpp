@@ -39,8 +39,8 @@ class PriorityPolicy : public SchedulingPolicy {
   virtual void set_urgency(std::string_view label, Urgency urgency) = 0;
   /// Sets the urgency of all labels of a graph, e.g. of an earlier run that was recorded. It is
   /// taken from the longest paths by the times that the tasks took. If several tasks share a label,
-  /// their mean counts. Throws `Error` as `ranks` does.
-  virtual void learn(Graph const& graph) = 0;
+  /// their mean counts. Throws `Error` as `ranks` does. Needs Trellis::tools.
+  void learn(Graph const& graph);
 
   /// Returns what is known of a label, e.g. for tests; nothing if it is unknown.
   [[nodiscard]] virtual std::optional<Urgency> urgency(std::string_view label) const = 0;

@@ -4,7 +4,7 @@
 #include <kernel/Trellis_Frame.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <progress/Trellis_StallReport.hpp>
-#include <warn/Trellis_Warnings.hpp>
+#include <trace/Trellis_Warnings.hpp>
 #include <base/Trellis_Reserve.hpp>
 #include <scope/Trellis_TaskText.hpp>
 #include <impl/Trellis_Result.hpp>

@@ -11,7 +11,7 @@
 #include <recorded/Trellis_PlanState.hpp>
 #include <base/Trellis_ProgressSource.hpp>
 #include <threads/Trellis_MainQueue.hpp>
-#include <warn/Trellis_Warnings.hpp>
+#include <trace/Trellis_Warnings.hpp>
 #include <scope/Trellis_TaskText.hpp>
 
 #include <algorithm>
@@ -94,8 +94,8 @@ TaskHandle Submission::take_warned(TaskSpec&& spec, Frame* frame) {
   bool const is_recorded = recording != nullptr && recording->iteration == nullptr;
   // Tasks may be ordered by the body that submits them, and by rules.
   bool const ordered_otherwise = Frame::top != nullptr || !m_rules.empty();
-  Warnings::Call const call(*m_warnings, spec, is_recorded ? recording->plan.get() : nullptr,
-                            ordered_otherwise);
+  std::unique_ptr<Warnings::Call> const call = m_warnings->begin_call(
+      spec, is_recorded ? recording->plan.get() : nullptr, ordered_otherwise);
   return take(std::move(spec), frame);
 }
 

@@ -6,6 +6,7 @@
 #include <base/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Task.hpp>
 #include <base/Trellis_Reserve.hpp>
+#include <trace/Trellis_Statistics.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +24,6 @@ namespace trellis::Impl {
 class Cancellation;
 class Kernel;
 struct WorkerSlot;
-class Statistics;
 class Workers;
 
 /// Holds fusable tasks back while they are ready, and forms the batches in which they run.

@@ -3,18 +3,18 @@
 #include <Trellis_Orchestration.hpp>
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
-#include <graph/Trellis_AnalysisAtEnd.hpp>
 #include <graph/Trellis_Environment.hpp>
 #include <graph/Trellis_GraphOptions.hpp>
-#include <graph/Trellis_TraceAtEnd.hpp>
-#include <tools/Trellis_GraphLog.hpp>
 #include <graph/Trellis_Runtime.hpp>
 #include <threads/Trellis_Places.hpp>
 #include <threads/Trellis_Workers.hpp>
 #include <policy/Trellis_SerialOrder.hpp>
+#include <trace/Trellis_GraphTools.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <iostream>
 #include <string_view>
 
 namespace trellis::Impl {
@@ -76,6 +76,53 @@ std::optional<std::string> statistics_from_environment() {
   return file;
 }
 
+std::string without_tools(std::string const& asker) {
+  return "Trellis: only Trellis::tools does what is asked by " + asker +
+         ", and this program is not linked with it (CMake: target_link_libraries(program "
+         "Trellis::tools))";
+}
+
+/// Throws `Error` when the program asks for what only Trellis::tools does.
+void refuse_tools(TaskGraphOptions const& asked) {
+  auto const refuse = [&](char const* option) {
+    throw Error(Error::Kind::bad_input,
+                without_tools("TaskGraphOptions::" + std::string(option) + " of " + asked.name));
+  };
+  if (asked.log && !asked.log->empty()) refuse("log");
+  if (asked.statistics && !asked.statistics->empty()) refuse("statistics");
+  if (asked.warn.value_or(false)) refuse("warn");
+}
+
+/// What the environment asks of Trellis::tools. In a program that is not linked with it nothing is
+/// left of that, and one line of the process says so.
+class AskedOfTools {
+ public:
+  explicit AskedOfTools(bool has_tools) : m_has_tools(has_tools) {}
+
+  std::optional<std::string> take(Variable variable, std::optional<std::string> destination) {
+    bool const is_asked = destination && !destination->empty();
+    return is_asked && !may(variable) ? std::nullopt : destination;
+  }
+  bool take(Variable variable, bool is_asked) { return is_asked && may(variable); }
+
+  void tell_once() const {
+    static std::atomic<bool> has_told{false};
+    if (!m_askers.empty() && !has_told.exchange(true))
+      std::cerr << without_tools(m_askers) + '\n' << std::flush;
+  }
+
+ private:
+  bool may(Variable variable) {
+    if (m_has_tools) return true;
+    m_askers += m_askers.empty() ? "" : ", ";
+    m_askers += all_variables()[static_cast<std::size_t>(variable)].name;
+    return false;
+  }
+
+  bool const m_has_tools;
+  std::string m_askers;
+};
+
 int default_workers(int threads_per_worker) {
   int threads = cores_of_process();
   if (runtime().concurrency != nullptr) threads = std::min(threads, runtime().concurrency());
@@ -121,8 +168,12 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   if (!options.bind) options.bind = text_from(Variable::bind).value_or("auto");
   if (!options.streams) options.streams = number_from<int>(Variable::streams).value_or(8);
   require_positive(options, "streams", options.streams);
-  bool const has_analysis = analysis_from_environment().has_value();
-  bool const has_trace = trace_from_environment().has_value();
+  GraphTools const* const tools = graph_tools();
+  if (tools == nullptr) refuse_tools(asked);
+  AskedOfTools of_tools(tools != nullptr);
+  bool const has_analysis =
+      of_tools.take(Variable::analysis, analysis_from_environment()).has_value();
+  bool const has_trace = of_tools.take(Variable::trace, trace_from_environment()).has_value();
   if (!options.record)
     options.record = flag_from(Variable::record).value_or(has_analysis || has_trace);
   options.serial = flag_from(Variable::serial).value_or(options.serial.value_or(false));
@@ -131,20 +182,22 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   else if (!options.policy || std::dynamic_pointer_cast<SerialOrder>(options.policy) != nullptr)
     options.policy = policy_from_environment();
   if (!options.orchestration) options.orchestration = orchestration_from_environment();
-  if (!options.warn) options.warn = flag_from(Variable::warn).value_or(false);
+  if (!options.warn)
+    options.warn = of_tools.take(Variable::warn, flag_from(Variable::warn).value_or(false));
   if (!options.watchdog) options.watchdog = number_from<double>(Variable::watchdog).value_or(0);
   if (!(*options.watchdog >= 0 && *options.watchdog <= 1e9))
     throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have a watchdog of " +
                                             std::to_string(*options.watchdog) + " seconds");
-  if (!options.log) options.log = log_from_environment();
-  if (!options.statistics) options.statistics = statistics_from_environment();
+  if (!options.log) options.log = of_tools.take(Variable::log, log_from_environment());
+  if (!options.statistics)
+    options.statistics = of_tools.take(Variable::statistics, statistics_from_environment());
   static_cast<void>(Places(*options.bind, *options.threads_per_worker, options.name));
   tell_help_once(asked, options);
-  if (*options.record) check_analysis_at_end(options.name);
-  if (*options.record) check_trace_at_end();
+  of_tools.tell_once();
+  if (tools != nullptr && *options.record) tools->check_end(options.name);
   // Last: errors above leave no file behind.
   if (options.log && !options.log->empty()) {
-    TaskObserver write = make_graph_log(*options.log, options.name);
+    TaskObserver write = tools->make_log(*options.log, options.name);
     if (options.observer == nullptr)
       options.observer = std::move(write);
     else

@@ -3,14 +3,14 @@
 #include <Trellis_TaskGraph.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <task/Trellis_NumberedTasks.hpp>
-#include <graph/Trellis_AnalysisAtEnd.hpp>
 #include <graph/Trellis_GraphOptions.hpp>
 #include <task/Trellis_GraphControl.hpp>
+#include <task/Trellis_NumberedTasks.hpp>
 #include <graph/Trellis_GraphInternals.hpp>
-#include <graph/Trellis_TraceAtEnd.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <graph/Trellis_Runtime.hpp>
-#include <warn/Trellis_Warnings.hpp>
+#include <trace/Trellis_GraphTools.hpp>
+#include <trace/Trellis_Warnings.hpp>
 
 #include <iostream>
 #include <mutex>
@@ -35,6 +35,12 @@ struct Controls {
   }
 };
 
+void end(Engine* engine) {
+  engine->close();
+  if (GraphTools const* const tools = graph_tools()) tools->write_end(*engine);
+  delete engine;
+}
+
 /// Called when the runtime ends: finishes what is under way and closes every remaining graph.
 void close_all() {
   Controls& controls = Controls::get();
@@ -49,10 +55,7 @@ void close_all() {
       std::cerr << "Trellis: " << engine->options().name
                 << " outlives Kokkos::finalize(); it is closed now and cannot be used any more"
                 << std::endl;
-      engine->close();
-      write_analysis_at_end(*engine);
-      write_trace_at_end(*engine);
-      delete engine;
+      end(engine);
     }
 }
 
@@ -85,12 +88,7 @@ TaskGraph::TaskGraph(TaskGraphOptions const& options) : m_options(Impl::resolve(
 }
 
 TaskGraph::~TaskGraph() {
-  if (Impl::Engine* const engine = m_control->engine.load()) {
-    engine->close();
-    Impl::write_analysis_at_end(*engine);
-    Impl::write_trace_at_end(*engine);
-    delete engine;
-  }
+  if (Impl::Engine* const engine = m_control->engine.load()) Impl::end(engine);
   Controls& controls = Controls::get();
   std::lock_guard const lock(controls.mutex);
   controls.free.push_back(m_control);

@@ -2,7 +2,8 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <warn/Trellis_Warnings.hpp>
+#include <trace/Trellis_GraphTools.hpp>
+#include <trace/Trellis_Warnings.hpp>
 
 #include <string>
 
@@ -15,7 +16,7 @@ Kernel::Kernel(TaskGraphOptions const& options, Workers& workers)
       m_slab(options.policy->wants_times()),
       m_events(m_options),
       m_numbers_runs(m_events.is_watched() || m_serial),
-      m_warnings(*options.warn ? std::make_unique<Warnings>(m_options) : nullptr),
+      m_warnings(*options.warn ? graph_tools()->make_warnings(m_options) : nullptr),
       m_workers(workers) {}
 
 Kernel::~Kernel() = default;

@@ -12,7 +12,7 @@
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Plans.hpp>
 #include <recorded/Trellis_RecordedGraph.hpp>
-#include <warn/Trellis_Warnings.hpp>
+#include <trace/Trellis_Warnings.hpp>
 #include <device/Trellis_AsyncStreams.hpp>
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 #include <locks/Trellis_PlanRecording.hpp>
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Plans.hpp>
-#include <warn/Trellis_Warnings.hpp>
+#include <trace/Trellis_Warnings.hpp>
 #include <scope/Trellis_TaskText.hpp>
 
 #include <algorithm>

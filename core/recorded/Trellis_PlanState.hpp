@@ -9,7 +9,7 @@
 #include <task/Trellis_GraphControl.hpp>
 #include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_Task.hpp>
-#include <warn/Trellis_HeldResources.hpp>
+#include <recorded/Trellis_HeldResources.hpp>
 #include <task/Trellis_PlanNode.hpp>
 #include <recorded/Trellis_RecordedGraph.hpp>
 #include <locks/Trellis_Unlocked.hpp>

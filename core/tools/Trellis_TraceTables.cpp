@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <tools/Trellis_Columns.hpp>
 #include <tools/Trellis_Page.hpp>
-#include <trace/Trellis_Statistics.hpp>
+#include <tools/Trellis_StatisticsFile.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -11,32 +11,31 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 namespace trellis::Impl {
 
-/// The first line of a file of counters over time.
-inline constexpr std::string_view statistics_header =
-    "time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,running,"
-    "in flight,fork-joins,fork-join children\n";
-/// Returns the text as a cell of such a file.
-[[nodiscard]] std::string csv_cell(std::string const& text);
+/// A file that a graph's counters go to over time. It ends with the object. Trellis::tools makes
+/// it; see GraphTools.
+class StatisticsFile {
+ public:
+  StatisticsFile() = default;
+  StatisticsFile(StatisticsFile const&) = delete;
+  StatisticsFile& operator=(StatisticsFile const&) = delete;
+  virtual ~StatisticsFile() = default;
+  /// Notes that these numbers have changed. Calls come one after the other.
+  virtual void fork_joins(std::int64_t fork_joins, std::int64_t children) noexcept = 0;
+};
 
-/// The counters of a graph over time. If they are not wanted, each call is only one test.
-///
-/// A separate thread takes a sample every few milliseconds, which is a row of the file. Spawned
-/// tasks and batches are counted since the last sample. Fork-joins change seldom, and no change is
-/// to be missed. So there is an extra row when a fork-join starts, when its children start, and
-/// when it ends. It has the number of fork-joins and of their children in flight; its other columns
-/// are empty.
+/// The counters of a graph, and the file that they go to. If they are not wanted, each call is only
+/// one test.
 class Statistics {
  public:
   /// `file`: null if counters are not wanted; empty for counters without a file. Throws `Error`
-  /// when the file cannot be written. `graph`: its name.
+  /// when the file cannot be written. `graph`: its name. Requires `graph_tools` for a file.
   Statistics(std::string const* file, std::string const& graph);
   Statistics(Statistics const&) = delete;
   Statistics& operator=(Statistics const&) = delete;
-  /// Writes the last sample, and the picture. Requires that no task is in flight.
+  /// Requires that no task is in flight.
   ~Statistics();
 
   [[nodiscard]] bool are_on() const { return m_state != nullptr; }
@@ -74,7 +73,8 @@ class Statistics {
   void note_batch(std::size_t tasks);
   void note_fork_join(int by);
 
-  std::unique_ptr<State> m_state;  ///< null: not wanted
+  std::unique_ptr<State> m_state;          ///< null: not wanted
+  std::unique_ptr<StatisticsFile> m_file;  ///< null: none; it uses the counters
 };
 
 }  // namespace trellis::Impl

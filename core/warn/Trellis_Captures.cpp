@@ -48,12 +48,12 @@ void for_each_word(std::span<std::byte const> bytes, F&& f) {
 
 /// Two threads that make several copies at the same time could do so in step with each other. So
 /// only one does at a time. No thread waits for a turn, as copies are user code.
-class Turn {
+class CopyTurn {
  public:
-  Turn() : m_is_mine(!s_is_taken.exchange(true, std::memory_order_acquire)) {}
-  Turn(Turn const&) = delete;
-  Turn& operator=(Turn const&) = delete;
-  ~Turn() {
+  CopyTurn() : m_is_mine(!s_is_taken.exchange(true, std::memory_order_acquire)) {}
+  CopyTurn(CopyTurn const&) = delete;
+  CopyTurn& operator=(CopyTurn const&) = delete;
+  ~CopyTurn() {
     if (m_is_mine) s_is_taken.store(false, std::memory_order_release);
   }
   [[nodiscard]] bool is_mine() const { return m_is_mine; }
@@ -102,7 +102,7 @@ void Captures::find_updated(void const* body) {
 }
 
 void Captures::look_at_copies(void const* body) {
-  std::optional<Turn> turn;
+  std::optional<CopyTurn> turn;
   if (!m_known.empty()) turn.emplace();
   struct Known {
     bool is_open;  ///< it may be held

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <warn/Trellis_Warnings.hpp>
+#include <warn/Trellis_AnnotationWarnings.hpp>
 
 #include <cstring>
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace trellis::Impl {
 
-Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* recording, bool in_body)
+AnnotationWarnings::Looking::Looking(AnnotationWarnings& warnings, TaskSpec& spec,
+                                     PlanState const* recording, bool in_body)
     : m_warnings(warnings),
       m_spec(spec),
       m_recording(recording),
@@ -45,11 +46,11 @@ Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* record
   }
 }
 
-Warnings::Call::~Call() {
+AnnotationWarnings::Looking::~Looking() {
   m_warnings.m_teller.tell();
 }
 
-void Warnings::Call::construct(void* storage) {
+void AnnotationWarnings::Looking::construct(void* storage) {
   if (m_functor) {
     m_spec.ops->copy(m_functor->body(), storage);
   } else {
@@ -64,7 +65,7 @@ void Warnings::Call::construct(void* storage) {
   }
 }
 
-void Warnings::Call::note_captures() {
+void AnnotationWarnings::Looking::note_captures() {
   auto const note = [&](WarningKind kind, AccessRequest const& request, std::string const& then) {
     ResourceInfo info;
     request.ops->describe(request.subject, info);
@@ -94,7 +95,7 @@ void Warnings::Call::note_captures() {
   if (holds_more) m_flow->holds_undeclared(m_task, m_label, m_captures->held());
 }
 
-void Warnings::waited(std::source_location const& site) {
+void AnnotationWarnings::waited(std::source_location const& site) {
   {
     WarnFlow::Dropped dropped;
     {
@@ -107,7 +108,7 @@ void Warnings::waited(std::source_location const& site) {
   m_teller.tell();
 }
 
-void Warnings::drop_views() {
+void AnnotationWarnings::drop_views() {
   WarnFlow::Dropped dropped;
   {
     std::lock_guard const lock(m_mutex);
@@ -118,7 +119,7 @@ void Warnings::drop_views() {
   m_teller.tell();
 }
 
-void Warnings::forget(PlanState const& recording) {
+void AnnotationWarnings::forget(PlanState const& recording) {
   WarnFlow::Dropped dropped;
   {
     std::lock_guard const lock(m_mutex);
@@ -129,7 +130,7 @@ void Warnings::forget(PlanState const& recording) {
   }
 }
 
-void Warnings::end() {
+void AnnotationWarnings::end() {
   drop_views();
   m_teller.tell_counts();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_AccessTable.hpp>
-#include <warn/Trellis_HeldResources.hpp>
+#include <recorded/Trellis_HeldResources.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,9 +2,9 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Statistics.hpp>
 #include <engine/Trellis_Engine.hpp>
-#include <graph/Trellis_AnalysisAtEnd.hpp>
+#include <tools/Trellis_AnalysisAtEnd.hpp>
 #include <graph/Trellis_Environment.hpp>
-#include <graph/Trellis_TraceAtEnd.hpp>
+#include <tools/Trellis_TraceAtEnd.hpp>
 #include <tools/Trellis_Page.hpp>
 
 #include <unistd.h>
