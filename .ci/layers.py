@@ -63,11 +63,7 @@ def main():
     by_include = {}
     for path in files:
         by_include.setdefault(path.split("/", 1)[1], path)
-    home = {}
-    for path in files:
-        beside = re.sub(r"\.cpp$", ".hpp", path)
-        header = headers.get((path.split("/")[0], stem(path)), path)
-        home[path] = folder(beside if beside in by_include.values() else header)
+    home = {path: folder(headers.get((path.split("/")[0], stem(path)), path)) for path in files}
     arrows, lines = defaultdict(set), defaultdict(list)
     for path in files:
         with open(path, encoding="utf-8") as file:

@@ -4,7 +4,7 @@
 #include <fusion/Trellis_FusionPool.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <kernel/Trellis_Kernel.hpp>
-#include <trace/Trellis_Statistics.hpp>
+#include <trace/Trellis_TaskCounters.hpp>
 #include <base/Trellis_Reserve.hpp>
 #include <Trellis_DeviceAdapter.hpp>
 #include <destruction/Trellis_Destructors.hpp>

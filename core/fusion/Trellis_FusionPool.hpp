@@ -6,7 +6,7 @@
 #include <base/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Task.hpp>
 #include <base/Trellis_Reserve.hpp>
-#include <trace/Trellis_Statistics.hpp>
+#include <trace/Trellis_TaskCounters.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -175,7 +175,7 @@ class FusionPool {
   Kernel& m_kernel;
   Cancellation& m_cancellation;
   Workers& m_workers;
-  Statistics& m_statistics;
+  TaskCounters& m_statistics;
   bool const m_serial;
 
   mutable std::mutex m_advice_mutex;

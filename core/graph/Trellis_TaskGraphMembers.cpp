@@ -206,7 +206,7 @@ std::uint64_t TaskGraph::in_flight() const {
   return submitted > completed ? submitted - completed : 0;
 }
 GraphStatistics TaskGraph::statistics() const {
-  Impl::Statistics const& statistics = engine().events().statistics();
+  Impl::TaskCounters const& statistics = engine().events().statistics();
   if (statistics.are_on()) return statistics.now();
   throw Error(Error::Kind::bad_input,
               "Trellis: " + m_options.name +

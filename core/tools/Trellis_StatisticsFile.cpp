@@ -2,7 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Statistics.hpp>
 #include <tools/Trellis_StatisticsFile.hpp>
-#include <trace/Trellis_Statistics.hpp>
+#include <trace/Trellis_TaskCounters.hpp>
 
 #include <chrono>
 #include <condition_variable>
@@ -50,7 +50,7 @@ std::string seconds_since_start() {
 
 /// Puts the rank, if it is known, before the file name's extension.
 std::string with_rank(std::string const& file) {
-  int const rank = Statistics::rank();
+  int const rank = TaskCounters::rank();
   if (rank < 0) return file;
   std::size_t const slash = file.find_last_of('/');
   std::size_t const dot = file.find_last_of('.');
@@ -102,7 +102,7 @@ struct Files {
 /// other columns are empty.
 class RowsOverTime final : public StatisticsFile {
  public:
-  RowsOverTime(std::string const& file, std::string const& graph, Statistics const& counters)
+  RowsOverTime(std::string const& file, std::string const& graph, TaskCounters const& counters)
       : m_file(with_rank(file)), m_graph(csv_cell(graph)), m_counters(counters) {
     start_of_all();
     if (!Files::get().begin(m_file))
@@ -192,7 +192,7 @@ class RowsOverTime final : public StatisticsFile {
 
   std::string const m_file;
   std::string const m_graph;
-  Statistics const& m_counters;
+  TaskCounters const& m_counters;
 
   std::mutex m_mutex;  ///< guards what follows
   std::int64_t m_fork_joins = 0;
@@ -209,7 +209,7 @@ class RowsOverTime final : public StatisticsFile {
 
 std::unique_ptr<StatisticsFile> make_statistics_file(std::string const& file,
                                                      std::string const& graph,
-                                                     Statistics const& counters) {
+                                                     TaskCounters const& counters) {
   return std::make_unique<RowsOverTime>(file, graph, counters);
 }
 

@@ -8,7 +8,7 @@
 
 namespace trellis::Impl {
 
-class Statistics;
+class TaskCounters;
 class StatisticsFile;
 
 /// The first line of a file of counters over time.
@@ -22,7 +22,7 @@ inline constexpr std::string_view statistics_header =
 /// file. Throws `Error` when it cannot be written.
 [[nodiscard]] std::unique_ptr<StatisticsFile> make_statistics_file(std::string const& file,
                                                                    std::string const& graph,
-                                                                   Statistics const& counters);
+                                                                   TaskCounters const& counters);
 
 }  // namespace trellis::Impl
 

@@ -48,7 +48,7 @@ std::string folder_name(std::string const& graph) {
   }
   while (name.ends_with('-')) name.pop_back();
   if (name.empty()) name = "graph";
-  if (int const rank = Statistics::rank(); rank >= 0) name += "-rank-" + std::to_string(rank);
+  if (int const rank = TaskCounters::rank(); rank >= 0) name += "-rank-" + std::to_string(rank);
   return name;
 }
 
@@ -148,7 +148,7 @@ void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
   fs::path const own = make_own_folder(common, name);
   PageOptions page;
   page.title = name;
-  if (int const rank = Statistics::rank(); rank >= 0)
+  if (int const rank = TaskCounters::rank(); rank >= 0)
     page.title += ", rank " + std::to_string(rank);
   std::replace_if(
       page.title.begin(), page.title.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');

@@ -7,7 +7,7 @@
 #include <Trellis_TaskGraphOptions.hpp>
 #include <task/Trellis_Task.hpp>
 #include <trace/Trellis_Recorder.hpp>
-#include <trace/Trellis_Statistics.hpp>
+#include <trace/Trellis_TaskCounters.hpp>
 
 #include <chrono>
 #include <memory>
@@ -33,7 +33,7 @@ class Events {
   /// Throws when the graph does not record.
   [[nodiscard]] Recorder const& require_recorder() const;
 
-  [[nodiscard]] Statistics& statistics() { return m_statistics; }
+  [[nodiscard]] TaskCounters& statistics() { return m_statistics; }
 
   /// `row`: the slot or the stream that runs it, -1: none.
   void changed(Task const& task, TaskState state, int row = -1) {
@@ -59,7 +59,7 @@ class Events {
 
   TaskGraphOptions const& m_options;
   std::unique_ptr<Recorder> const m_recorder;
-  Statistics m_statistics;
+  TaskCounters m_statistics;
   SchedulingPolicy* const m_timed;  ///< null: it wants no times
   bool const m_watched;
   bool const m_tells;

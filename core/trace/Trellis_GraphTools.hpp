@@ -15,7 +15,7 @@ struct TaskGraphOptions;
 namespace trellis::Impl {
 
 class Engine;
-class Statistics;
+class TaskCounters;
 class StatisticsFile;
 
 /// What a graph asks of Trellis::tools, a library that a program may link or leave out. Nothing
@@ -30,7 +30,7 @@ struct GraphTools {
   TaskObserver (*make_log)(std::string const& destination, std::string const& graph);
   std::unique_ptr<StatisticsFile> (*make_statistics_file)(std::string const& file,
                                                           std::string const& graph,
-                                                          Statistics const& counters);
+                                                          TaskCounters const& counters);
   std::unique_ptr<Warnings> (*make_warnings)(TaskGraphOptions const& options);
 };
 

@@ -2,7 +2,7 @@
 #include <mpi/impl/Trellis_KnownCommunicators.hpp>
 #include <mpi/impl/Trellis_MpiCalls.hpp>
 #include <progress/Trellis_StallReport.hpp>
-#include <trace/Trellis_Statistics.hpp>
+#include <trace/Trellis_TaskCounters.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -84,7 +84,7 @@ void name_this_process() {
   int size = 0, rank = 0;
   require_success(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
   require_success(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
-  if (size > 1) Statistics::set_rank(rank);
+  if (size > 1) TaskCounters::set_rank(rank);
   if (size > 1) StallReport::begin_lines_with("[rank " + std::to_string(rank) + "] ");
 }
 

@@ -3,7 +3,7 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
-#include <trace/Trellis_Statistics.hpp>
+#include <trace/Trellis_TaskCounters.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -115,7 +115,7 @@ TEST_F(TraceFolder, KeepsEachProcess) {
     if (child == 0) {
       int status = 1;
       {
-        Impl::Statistics::set_rank(k / 2);  // two do not know that they are two
+        Impl::TaskCounters::set_rank(k / 2);  // two do not know that they are two
         TaskGraphOptions options = with_workers(1);
         options.name = "rank";
         TaskGraph graph(options);

@@ -4,7 +4,7 @@
 #include "Timing.hpp"
 
 #include <Trellis_Statistics.hpp>
-#include <trace/Trellis_Statistics.hpp>
+#include <trace/Trellis_TaskCounters.hpp>
 
 #include <gmock/gmock.h>
 
@@ -185,7 +185,7 @@ TEST_F(Statistics, AreWrittenAndAddUp) {
 TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
   std::string const path = file("b.csv");
   {
-    Impl::Statistics statistics(&path, "hand, made");
+    Impl::TaskCounters statistics(&path, "hand, made");
     for (int k = 0; k < 6; ++k) statistics.fusable();
     statistics.held(5);
     statistics.batch(3);
@@ -242,11 +242,11 @@ TEST_F(Statistics, OfHeldTasksBatchesAndForkJoinsAreExact) {
 }
 
 TEST_F(Statistics, OfRanksHaveFilesOfTheirOwn) {
-  Impl::Statistics::set_rank(3);
+  Impl::TaskCounters::set_rank(3);
   {
     TaskGraph const graph(counted("c.csv", 1));
   }
-  Impl::Statistics::set_rank(-1);
+  Impl::TaskCounters::set_rank(-1);
   EXPECT_TRUE(std::filesystem::exists(file("c-rank-3.csv")));
   EXPECT_TRUE(std::filesystem::exists(file("c-rank-3.svg")));
   EXPECT_FALSE(std::filesystem::exists(file("c.csv")));

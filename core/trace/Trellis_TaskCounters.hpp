@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_STATISTICS_HPP
-#define TRELLIS_IMPL_STATISTICS_HPP
+#ifndef TRELLIS_IMPL_TASKCOUNTERS_HPP
+#define TRELLIS_IMPL_TASKCOUNTERS_HPP
 
 #include <Trellis_Graph.hpp>
 #include <Trellis_Statistics.hpp>
@@ -28,15 +28,15 @@ class StatisticsFile {
 
 /// The counters of a graph, and the file that they go to. If they are not wanted, each call is only
 /// one test.
-class Statistics {
+class TaskCounters {
  public:
   /// `file`: null if counters are not wanted; empty for counters without a file. Throws `Error`
   /// when the file cannot be written. `graph`: its name. Requires `graph_tools` for a file.
-  Statistics(std::string const* file, std::string const& graph);
-  Statistics(Statistics const&) = delete;
-  Statistics& operator=(Statistics const&) = delete;
+  TaskCounters(std::string const* file, std::string const& graph);
+  TaskCounters(TaskCounters const&) = delete;
+  TaskCounters& operator=(TaskCounters const&) = delete;
   /// Requires that no task is in flight.
-  ~Statistics();
+  ~TaskCounters();
 
   [[nodiscard]] bool are_on() const { return m_state != nullptr; }
   /// Counts a task that has entered this state. `is_fork_join_child` returns whether it is a child

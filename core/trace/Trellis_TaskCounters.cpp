@@ -2,7 +2,7 @@
 #include <Trellis_Statistics.hpp>
 #include <base/Trellis_Reserve.hpp>
 #include <trace/Trellis_GraphTools.hpp>
-#include <trace/Trellis_Statistics.hpp>
+#include <trace/Trellis_TaskCounters.hpp>
 
 #include <array>
 #include <atomic>
@@ -19,7 +19,7 @@ std::atomic<int> s_rank{-1};
 /// INVARIANT. The state of a task in flight is in the piece of its id, and the numbers of tasks in
 /// each state change with it, under the lock of the piece. So a thread that adds up all pieces, one
 /// after the other, counts each task at most once, and exactly once when nothing changes.
-struct Statistics::State {
+struct TaskCounters::State {
   struct alignas(64) Piece {
     std::mutex mutex;
     struct Known {
@@ -71,15 +71,16 @@ struct Statistics::State {
   }
 };
 
-Statistics::Statistics(std::string const* file, std::string const& graph) {
+TaskCounters::TaskCounters(std::string const* file, std::string const& graph) {
   if (file == nullptr) return;
   m_state = std::make_unique<State>();
   if (!file->empty()) m_file = graph_tools()->make_statistics_file(*file, graph, *this);
 }
 
-Statistics::~Statistics() = default;
+TaskCounters::~TaskCounters() = default;
 
-void Statistics::note_state(TaskId task, TaskState state, FunctionRef<bool()> is_fork_join_child) {
+void TaskCounters::note_state(TaskId task, TaskState state,
+                              FunctionRef<bool()> is_fork_join_child) {
   State::Piece& piece = m_state->pieces[task % m_state->pieces.size()];
   auto const place = [](TaskState of) { return static_cast<std::size_t>(of); };
   static_assert(static_cast<int>(TaskState::pending) == 0 &&
@@ -104,32 +105,32 @@ void Statistics::note_state(TaskId task, TaskState state, FunctionRef<bool()> is
   }
 }
 
-void Statistics::note_fusable() {
+void TaskCounters::note_fusable() {
   m_state->fusable.fetch_add(1, std::memory_order_relaxed);
 }
-void Statistics::note_held(std::int64_t by) {
+void TaskCounters::note_held(std::int64_t by) {
   m_state->held.fetch_add(by, std::memory_order_relaxed);
 }
-void Statistics::note_batch(std::size_t tasks) {
+void TaskCounters::note_batch(std::size_t tasks) {
   m_state->batched.fetch_add(tasks, std::memory_order_relaxed);
   m_state->batches.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Statistics::note_fork_join(int by) {
+void TaskCounters::note_fork_join(int by) {
   std::int64_t const children = m_file == nullptr ? 0 : m_state->fork_join_children();
   std::lock_guard const lock(m_state->mutex);
   m_state->fork_joins += by;
   if (m_file != nullptr) m_file->fork_joins(m_state->fork_joins, children);
 }
 
-GraphStatistics Statistics::now() const {
+GraphStatistics TaskCounters::now() const {
   return m_state->now();
 }
 
-void Statistics::set_rank(int rank) {
+void TaskCounters::set_rank(int rank) {
   s_rank.store(rank, std::memory_order_relaxed);
 }
-int Statistics::rank() {
+int TaskCounters::rank() {
   return s_rank.load(std::memory_order_relaxed);
 }
 
