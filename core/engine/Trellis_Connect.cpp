@@ -2,6 +2,7 @@
 #include <launch/Trellis_DeviceTasks.hpp>
 #include <children/Trellis_Children.hpp>
 #include <scope/Trellis_Ordering.hpp>
+#include <engine/Trellis_Features.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <task/Trellis_Provisional.hpp>
 #include <base/Trellis_Reserve.hpp>

@@ -174,8 +174,12 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   bool const has_analysis =
       of_tools.take(Variable::analysis, analysis_from_environment()).has_value();
   bool const has_trace = of_tools.take(Variable::trace, trace_from_environment()).has_value();
-  if (!options.record)
-    options.record = flag_from(Variable::record).value_or(has_analysis || has_trace);
+  if (!options.record) {
+    std::optional<bool> const records = flag_from(Variable::record);
+    // Without the tools the graph records as well, but no report follows.
+    static_cast<void>(of_tools.take(Variable::record, records.value_or(false)));
+    options.record = records.value_or(has_analysis || has_trace);
+  }
   options.serial = flag_from(Variable::serial).value_or(options.serial.value_or(false));
   if (*options.serial)
     options.policy = std::make_shared<SerialOrder>();

@@ -5,7 +5,6 @@
 #include <task/Trellis_NumberedTasks.hpp>
 #include <graph/Trellis_GraphOptions.hpp>
 #include <task/Trellis_GraphControl.hpp>
-#include <task/Trellis_NumberedTasks.hpp>
 #include <graph/Trellis_GraphInternals.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <graph/Trellis_Runtime.hpp>

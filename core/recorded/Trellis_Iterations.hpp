@@ -5,6 +5,7 @@
 #include <Trellis_Label.hpp>
 #include <Trellis_Plan.hpp>
 #include <base/Trellis_FunctionRef.hpp>
+#include <base/Trellis_Reserve.hpp>
 #include <impl/Trellis_TaskHandle.hpp>
 
 #include <atomic>

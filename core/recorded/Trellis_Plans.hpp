@@ -5,6 +5,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
 #include <task/Trellis_PlanNode.hpp>
+#include <task/Trellis_Task.hpp>
 #include <impl/Trellis_FailurePtr.hpp>
 #include <base/Trellis_FunctionRef.hpp>
 #include <impl/Trellis_TaskHandle.hpp>

@@ -34,7 +34,7 @@ class WithoutTools : public testing::Test {
                  ("trellis_without_tools_" + std::to_string(getpid()))) {}
   ~WithoutTools() override {
     for (char const* name : {"TRELLIS_TRACE", "TRELLIS_LOG", "TRELLIS_ANALYSIS", "TRELLIS_WARN",
-                             "TRELLIS_STATISTICS", "TRELLIS_HELP"})
+                             "TRELLIS_STATISTICS", "TRELLIS_RECORD", "TRELLIS_HELP"})
       unsetenv(name);
     std::filesystem::remove_all(m_folder);
   }
@@ -78,16 +78,20 @@ TEST_F(WithoutTools, VariablesHaveNoEffectAndOneLineSaysSo) {
   setenv("TRELLIS_LOG", "stderr", 1);
   setenv("TRELLIS_ANALYSIS", "stderr", 1);
   setenv("TRELLIS_WARN", "1", 1);
-  EXPECT_EQ(run(), std::string("Trellis: only Trellis::tools does what is asked by "
-                               "TRELLIS_ANALYSIS, TRELLIS_TRACE, TRELLIS_WARN, TRELLIS_LOG, "
-                               "TRELLIS_STATISTICS") +
-                       sentence_ends + '\n');
+  setenv("TRELLIS_RECORD", "1", 1);
+  EXPECT_EQ(
+      run(),
+      std::string("Trellis: only Trellis::tools does what is asked by "
+                  "TRELLIS_ANALYSIS, TRELLIS_TRACE, TRELLIS_RECORD, TRELLIS_WARN, TRELLIS_LOG, "
+                  "TRELLIS_STATISTICS") +
+          sentence_ends + '\n');
   EXPECT_EQ(run(), "");
   EXPECT_FALSE(std::filesystem::exists(m_folder));
   EXPECT_FALSE(std::filesystem::exists(m_folder.string() + ".csv"));
 
-  TaskGraph const graph;
-  EXPECT_FALSE(*graph.options().record);  // for nothing
+  EXPECT_TRUE(*TaskGraph().options().record);  // the program may look itself
+  unsetenv("TRELLIS_RECORD");
+  EXPECT_FALSE(*TaskGraph().options().record);  // for nothing
 }
 
 TEST_F(WithoutTools, BadValuesAreErrorsAllTheSame) {
