@@ -145,14 +145,16 @@ function(trellis_include_layers target)
 endfunction()
 trellis_include_layers(trellis_core core)
 # A graph asks the tools for much that a program does not name (see Trellis_SetGraphTools.cpp). So
-# the linker is told to take `trellis::Impl::tools_are_linked` out of the archive. A shared library
-# is named once more, as some compilers leave out those that a program does not call (--as-needed).
+# the linker is told to take `trellis_set_graph_tools` out of the archive. A shared library is named
+# once more, as some compilers leave out those that a program does not call (--as-needed).
 target_link_libraries(trellis_tools PUBLIC trellis_core)
 if(BUILD_SHARED_LIBS AND CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
   target_link_options(trellis_tools INTERFACE
     LINKER:--push-state,--no-as-needed,$<TARGET_FILE:$<TARGET_NAME:trellis_tools>>,--pop-state)
+elseif(APPLE)
+  target_link_options(trellis_tools INTERFACE LINKER:-u,_trellis_set_graph_tools)
 else()
-  target_link_options(trellis_tools INTERFACE LINKER:-u,_ZN7trellis4Impl16tools_are_linkedE)
+  target_link_options(trellis_tools INTERFACE LINKER:-u,trellis_set_graph_tools)
 endif()
 trellis_include_layers(trellis_trellis ${trellis_layers})
 target_link_libraries(trellis_trellis PUBLIC trellis_core Kokkos::kokkos)

@@ -17,11 +17,11 @@ namespace trellis::Impl {
 
 namespace {
 
-bool has_declared(Task const& parent, TaskAccess const& access, AccessKind const& kind) {
+/// True if the parent has declared such an access, and has not given it up.
+bool has_declared(Task const& parent, Area const& area, AccessKind const& kind) {
   for (std::uint32_t k = 0; k < parent.access_count; ++k) {
     TaskAccess const& mine = parent.access(k);
-    if (contains(mine.entry->area, access.entry->area) && parent.kind(mine).covers(kind))
-      return true;
+    if (contains(mine.entry->area, area) && parent.kind(mine).covers(kind)) return true;
   }
   return false;
 }
@@ -39,7 +39,7 @@ constexpr SubjectOps entry_ops{&describe_entry};
 /// The caller holds the locks of both scopes.
 void Demotions::count_child(Scope& scope, Task const& child) {
   scope.shrinking->count(child, [&](TaskAccess const& access) {
-    return has_declared(*scope.parent, access, child.kind(access));
+    return has_declared(*scope.parent, access.entry->area, child.kind(access));
   });
 }
 
@@ -104,8 +104,13 @@ void Demotions::keep_needs(Scope& scope, Remains& remains, Shrinking::Needs cons
   }
   if (shrinking.are_placed || remains.changed.empty()) return;
   Vector<Shrinking::Needs::value_type*> missing;
-  for (auto& each : needs)
-    if (each.second.of_parent == nullptr) missing.push_back(&each);
+  // A child may have given up what it was counted for, and its parent after it.
+  for (auto& each : needs) {
+    auto const& [of_children, mode, state] = each.first;
+    if (each.second.of_parent == nullptr &&
+        has_declared(*scope.parent, of_children->area, {mode, state}))
+      missing.push_back(&each);
+  }
   auto const begin = [](auto const* each) { return std::get<0>(each->first)->area.begin(); };
   std::sort(missing.begin(), missing.end(),
             [&](auto const* a, auto const* b) { return begin(a) < begin(b); });

@@ -139,6 +139,9 @@ TaskHandle Kernel::submit(TaskSpec&& spec, Frame* frame) {
 void Kernel::close_children(Task& task, WorkerSlot& slot) {
   engine_of(*this).m_features.children.close_scope(task, slot);
 }
+void Kernel::ended(Task& task) {
+  engine_of(*this).m_features.completed(task);
+}
 void Kernel::release_exclusive(Task& task, WorkerSlot& slot) {
   engine_of(*this).m_features.exclusion.release(task, slot.completion.ready);
 }

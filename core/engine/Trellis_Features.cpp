@@ -20,7 +20,7 @@ Features::Features(Kernel& kernel, Submission& submission)
       device_tasks(kernel, offered, cancellation, destructors, exclusion, fusion),
       plans(kernel, submission, cancellation, destructors, plan_graphs, iterations,
             device_tasks.streams()),
-      plan_graphs(kernel, cancellation, destructors, plans, device_tasks.streams()),
+      plan_graphs(kernel, destructors, plans, device_tasks.streams()),
       iterations(kernel, submission, destructors, plan_graphs, children, policy_edges,
                  device_tasks.streams()) {}
 

@@ -41,7 +41,8 @@ struct WorkerSlot;
 ///   marks, a failure, or deferred bodies before it. True: the feature has run it, has put it away,
 ///   or has given it to another thread. `next` is then the task to run next on this slot, or null.
 /// - `void completed(Task&)`: no other thread can find the task any more, and its successors have
-///   not been released. Not called for a run of a recorded task, which does not end.
+///   not been released. Not called for a run of a recorded task, which does not end, or for a task
+///   whose call throws after it was made.
 struct Features {
   Features(Kernel& kernel, Submission& submission);
   Features(Features const&) = delete;

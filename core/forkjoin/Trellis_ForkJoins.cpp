@@ -106,7 +106,7 @@ bool ForkJoins::end_phase(Frame& frame) {
   Open* const fork_join = Open::of(frame);
   if (fork_join == nullptr) return false;
   run_held(*fork_join);
-  collect(*fork_join);  // before the wait, which throws when a child has failed
+  HeldStarted const until_waited(fork_join);  // the wait throws when a child has failed
   m_kernel.wait_for_started_children(fork_join->self, fork_join->running, &frame);
   return true;
 }

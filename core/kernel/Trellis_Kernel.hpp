@@ -168,6 +168,8 @@ class Kernel {
   // --- Complete and release.
   /// Returns the task to run next, if the policy keeps one here.
   Task* complete(Task& task, WorkerSlot& slot, TaskState state, int row);
+  /// Called where a task ends otherwise, with its device graph: tells the features.
+  void ended(Task& task);
   /// Does what every run ends with before its successors go on.
   void run_over(Task& task, WorkerSlot& slot, TaskState state, int row) {
     slot.completion.ready.clear();

@@ -2,7 +2,6 @@
 #include <Trellis_Error.hpp>
 #include <launch/Trellis_PlanGraphs.hpp>
 #include <device/Trellis_AsyncStreams.hpp>
-#include <cancellation/Trellis_Cancellation.hpp>
 #include <destruction/Trellis_Destructors.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <task/Trellis_Provisional.hpp>
@@ -117,7 +116,7 @@ void PlanGraphs::end_children(std::vector<Task*> const& children) {
       child->live_id.store(0, std::memory_order_release);
       anyone_waits = anyone_waits || child->has_waiter;
     }
-    m_cancellation.completed(*child);
+    m_kernel.ended(*child);
     if (keeps_body) {
       too_many = !m_destructors.defer_body(*child, slot) || too_many;
     } else {

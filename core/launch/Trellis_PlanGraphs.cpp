@@ -2,7 +2,6 @@
 #include <Trellis_Error.hpp>
 #include <launch/Trellis_PlanGraphs.hpp>
 #include <device/Trellis_AsyncStreams.hpp>
-#include <cancellation/Trellis_Cancellation.hpp>
 #include <destruction/Trellis_Destructors.hpp>
 #include <kernel/Trellis_Frame.hpp>
 #include <recorded/Trellis_PlanState.hpp>

@@ -17,7 +17,6 @@
 namespace trellis::Impl {
 
 class AsyncStreams;
-class Cancellation;
 class Destructors;
 class DeviceAdapter;
 class RecordedGraph;
@@ -29,10 +28,8 @@ struct PlanState;
 /// tasks, and launches the graphs, which belong to the plans.
 class PlanGraphs {
  public:
-  PlanGraphs(Kernel& kernel, Cancellation& cancellation, Destructors& destructors, Plans& plans,
-             AsyncStreams& streams)
+  PlanGraphs(Kernel& kernel, Destructors& destructors, Plans& plans, AsyncStreams& streams)
       : m_kernel(kernel),
-        m_cancellation(cancellation),
         m_destructors(destructors),
         m_plans(plans),
         m_submission(kernel.lock()),
@@ -78,7 +75,6 @@ class PlanGraphs {
   void end_children(std::vector<Task*> const& children);
 
   Kernel& m_kernel;
-  Cancellation& m_cancellation;
   Destructors& m_destructors;
   Plans& m_plans;
   SubmissionLock& m_submission;

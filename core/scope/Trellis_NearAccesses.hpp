@@ -24,13 +24,13 @@ namespace trellis::Impl {
 template <class Accesses>
 class ByArea {
  public:
-  /// `questions`: the number of calls of `for_each_near`.
+  /// `questions`: the number of calls of `for_each_near`. Accesses that are appended later are not
+  /// looked at.
   ByArea(AccessTable& table, Accesses const& accesses, std::size_t questions)
-      : m_table(table), m_accesses(accesses), m_is_large(accesses.size() > few) {
+      : m_table(table), m_accesses(accesses), m_size(accesses.size()), m_is_large(m_size > few) {
     if (!m_is_large || questions <= few_questions) return;
     m_places.emplace();
-    for (std::size_t k = 0; k < accesses.size(); ++k)
-      (*m_places)[accesses[k].access.entry].push_back(k);
+    for (std::size_t k = 0; k < m_size; ++k) (*m_places)[accesses[k].access.entry].push_back(k);
   }
   /// Calls `f(k)` for each access that shares a byte with the area, perhaps also for others; in
   /// order.
@@ -38,7 +38,7 @@ class ByArea {
   void for_each_near(Area const& area, F&& f) const {
     AreaEntry const* const entry = m_is_large ? m_table.find(area, area.hash()) : nullptr;
     if (entry == nullptr) {
-      for (std::size_t k = 0; k < m_accesses.size(); ++k) f(k);
+      for (std::size_t k = 0; k < m_size; ++k) f(k);
       return;
     }
     if (!m_places) return look_through(*entry, f);
@@ -59,7 +59,7 @@ class ByArea {
     SmallSet<AreaEntry const> entries;
     entries.insert(&near);
     for (AreaEntry::Overlap const& overlap : near.overlaps) entries.insert(overlap.entry());
-    for (std::size_t k = 0; k < m_accesses.size(); ++k)
+    for (std::size_t k = 0; k < m_size; ++k)
       if (entries.contains(m_accesses[k].access.entry)) f(k);
   }
 
@@ -67,6 +67,7 @@ class ByArea {
   static constexpr std::size_t few_questions = 4;
   AccessTable& m_table;
   Accesses const& m_accesses;
+  std::size_t const m_size;
   bool const m_is_large;
   std::optional<std::unordered_map<AreaEntry const*, Vector<std::size_t>>> m_places;
 };

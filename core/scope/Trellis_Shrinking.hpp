@@ -70,7 +70,8 @@ class Shrinking {
   }
   [[nodiscard]] Needs& needs() { return m_needs; }
 
-  /// The parent has an access for exactly each need. If not, it has some that cover the needs.
+  /// The parent has an access for exactly each need that it has not given up since. If not, it has
+  /// some that cover these needs.
   bool are_placed = false;
 
  private:

@@ -192,8 +192,9 @@ bool Workers::start_thread(bool with_permit) {
     slot.is_worker = true;
     slot.sleep.is_over = false;
     slot.sleep.woken_on = Places::processor_here();
-    slot.migration.on_one_in_row = slot.migration.sleeps_kept_off =
-        0;                               // they belonged to another thread
+    // These belonged to another thread.
+    slot.migration.on_one_in_row = 0;
+    slot.migration.sleeps_kept_off = 0;
     slot.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
     thread = std::thread([this, &slot, number = static_cast<int>(before), with_permit] {
       background(slot, number, with_permit);

@@ -32,12 +32,11 @@ constexpr GraphTools of_this_library{
 
 }  // namespace
 
-/// A program that links this library asks its linker for this variable (see TrellisLibrary.cmake).
-/// So the initializer is in the program, though nothing there names it.
-extern bool const tools_are_linked;
-bool const tools_are_linked = [] {
-  set_graph_tools(of_this_library);
-  return true;
-}();
-
 }  // namespace trellis::Impl
+
+/// A program that links this library asks its linker for this function (see TrellisLibrary.cmake).
+/// So it is in the program, though nothing there names it. The variables of the program are
+/// initialized later, and one of them may be a graph.
+extern "C" [[gnu::constructor(101)]] void trellis_set_graph_tools() {
+  trellis::Impl::set_graph_tools(trellis::Impl::of_this_library);
+}

@@ -7,8 +7,8 @@ namespace trellis::Impl {
 
 namespace {
 
-/// It has its value before any code runs, so that initializers may come in any order. Release and
-/// acquire: a library may be loaded while another thread makes a graph.
+/// It has its value before any code runs, so before Trellis::tools sets it. Release and acquire: a
+/// library may be loaded while another thread makes a graph.
 constinit std::atomic<GraphTools const*> s_tools{nullptr};
 
 }  // namespace

@@ -433,6 +433,46 @@ TEST_F(Shrinking, WhatSeveralChildrenNeedStaysUntilTheLastIsOver) {
   graph.wait();
 }
 
+/// A child releases what it was counted for, and its parent after it. When another child ends, the
+/// parent must not get that back.
+TEST_F(Shrinking, WhatChildAndParentHaveGivenUpStaysGivenUp) {
+  TaskGraph graph(with_workers(6));
+  Block a("a"), b("b"), z("z");
+  Gate child_gave_up, first, second, holder_is_in, holder;
+  std::atomic<bool> second_is_over{false};
+  std::atomic<int> inside{0};
+  Future<void> const parent = task(graph, "parent", {excludes(a), updates(b), updates(z)}, [&] {
+    child("first", {excludes(a)}, [&] {
+      release(a);
+      child_gave_up.open();
+      EXPECT_TRUE(first.pass());
+    });
+    child("second", {updates(b)}, [&] { EXPECT_TRUE(second.pass()); });
+    child("after second", {updates(b)}, [&] { second_is_over = true; });
+    shrink_to_children();
+    EXPECT_TRUE(child_gave_up.pass());
+    release(a);
+  });
+  task(graph, "holder", {excludes(a)}, [&] {
+    EXPECT_EQ(++inside, 1);
+    holder_is_in.open();
+    EXPECT_TRUE(holder.pass());
+    --inside;
+  });
+  ASSERT_TRUE(holder_is_in.pass());
+  Future<void> const waiter = task(graph, "waiter", {excludes(a)}, [&] {
+    EXPECT_EQ(++inside, 1);
+    --inside;
+  });
+  second.open();
+  while (!second_is_over) std::this_thread::yield();
+  first.open();
+  until_done(parent);
+  EXPECT_FALSE(waiter.is_done());
+  holder.open();
+  graph.wait();
+}
+
 TEST_F(Shrinking, ChildrenOfChildrenAndChildrenSubmittedLater) {
   Block x("x", 2);
   TaskGraph graph(with_workers(3));

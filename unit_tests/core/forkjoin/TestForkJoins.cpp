@@ -313,6 +313,28 @@ TEST(ForkJoins, TheWaitingThreadLetsProducersRun) {
   }
 }
 
+/// A thread that the body has made submits a child while the body waits for its children.
+TEST(ForkJoins, MayGetChildrenWhileTheBodyWaits) {
+  TaskGraph graph({.workers = 2});
+  std::atomic<bool> has_begun{false}, has_submitted{false};
+  int ran = 0;
+  fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& self) {
+    host_task("first", ResourcePolicy(self), [&] {
+      has_begun = true;
+      while (!has_submitted) std::this_thread::yield();
+    });
+    std::thread other([&] {
+      while (!has_begun) std::this_thread::yield();
+      host_task("late", ResourcePolicy(self), [&] { ++ran; });
+      has_submitted = true;
+    });
+    self.wait();
+    other.join();
+    EXPECT_EQ(ran, 1);
+  });
+  EXPECT_EQ(ran, 1);
+}
+
 TEST(ForkJoins, HoldEnclavesBackUntilTheyAreOver) {
   auto const observed = std::make_shared<Observed>(make_bsp());
   TaskGraph graph(with(observed, 2));

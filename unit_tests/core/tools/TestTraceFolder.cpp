@@ -3,6 +3,7 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
+#include <trace/Trellis_GraphTools.hpp>
 #include <trace/Trellis_TaskCounters.hpp>
 
 #include <sys/wait.h>
@@ -29,6 +30,9 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::UnorderedElementsAre;
 namespace fs = std::filesystem;
+
+/// A variable of the program may be a graph.
+bool const has_tools_for_a_graph_that_is_initialized_first = Impl::graph_tools() != nullptr;
 
 class TraceFolder : public Timed {
  protected:
@@ -74,6 +78,10 @@ class TraceFolder : public Timed {
     return testing::internal::GetCapturedStderr();
   }
 };
+
+TEST_F(TraceFolder, MayBeOfAGraphThatIsMadeBeforeMain) {
+  EXPECT_TRUE(has_tools_for_a_graph_that_is_initialized_first);
+}
 
 TEST_F(TraceFolder, HasAllFilesOfAGraph) {
   std::string const said = run("pump");
