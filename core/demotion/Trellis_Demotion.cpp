@@ -173,12 +173,6 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
   plan(remains);  // throws before anything has changed
   if (task.is_recorded() || scope_of(task).is_planned)
     return by == By::itself;  // the order is the recorded one
-  if (runs_here && task.is_split) {
-    // No other task may see data that a failed child has not written. So once the task has failed,
-    // it keeps what it has until it is complete.
-    std::lock_guard const lock(task.lock);
-    if (task.failure != nullptr) return true;
-  }
   bool const becomes_exclusive = !task.exclusive && remains.any_exclusive();
   if (becomes_exclusive && !is_pending && !runs_here) return false;
   return remains.changed.empty() || apply(remains, out);

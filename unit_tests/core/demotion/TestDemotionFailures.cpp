@@ -40,25 +40,6 @@ TEST_F(DemotionFailures, AParentThatShrinksKeepsWhatAFailedChildHasNotDone) {
   }
 }
 
-TEST_F(DemotionFailures, AParentThatReleasesKeepsWhatAFailedChildHasNotDone) {
-  TaskGraph graph(with_workers(2));
-  Block x("x"), y("y");
-  Gate submitted;
-  std::atomic<bool> ran{false};
-  task(graph, "parent", {updates(x), updates(y)}, [&] {
-    Future<void> const failed = child("x", {updates(x)}, [] { throw std::runtime_error("no x"); });
-    EXPECT_TRUE(submitted.pass());
-    until_done(failed);
-    release(x);
-    demote({reads(y)});
-  });
-  task(graph, "reader of x", {reads(x)}, [&] { ran = true; });
-  task(graph, "reader of y", {reads(y)}, [&] { ran = true; });
-  submitted.open();
-  EXPECT_THROW(graph.wait(), Error);
-  EXPECT_FALSE(ran);
-}
-
 TEST_F(DemotionFailures, ACancelledParentKeepsWhatItsChildrenHaveNotDone) {
   TaskGraph graph(with_workers(2));
   Block x("x");
