@@ -19,7 +19,8 @@
 /// began to back off behind one SpinLeader, and 943, 988 and 1006 ns before
 /// (`./run perf micro --benchmark_filter='^independent/workers:(4|8|16)/'`). Beside a single worker
 /// on a virtual machine a thousand empty tasks took 0.4 of the time (`./run perf taskbench --part
-/// cost --pattern stencil_1d --kernel empty --width 8 --steps 125`).
+/// cost --pattern stencil_1d --kernel empty --width 8 --steps 125`). Two workers on two cores take
+/// 126 ns for a task and not 196 (`^independent/workers:2/`, minima of 30 rounds in turn).
 ///
 /// A worker checks every 64 tasks, and when it has found nothing to do. In the second case it
 /// counts as searching, so no other thread is woken in its place. So it backs off only as long as

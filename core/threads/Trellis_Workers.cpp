@@ -42,7 +42,8 @@ constexpr std::chrono::microseconds apart{20};
 constexpr std::chrono::microseconds quiet{50};
 // How long the watch naps at most, as each nap takes some microseconds from another thread. The
 // watch also naps so many times before it sleeps when nothing is lent: while time steps of a few
-// milliseconds follow each other, no thread needs to wake it.
+// milliseconds follow each other, no thread needs to wake it. (With a single nap, bursts of 2 us
+// tasks a millisecond apart keep two workers at work for 0.83 of the time and not 0.87.)
 constexpr std::chrono::microseconds longest_nap_of_watch{2000};
 constexpr int naps_in_vain = 3;
 // A thread moves to another processor when it has woken so many times in a row on its waker's.
@@ -413,6 +414,9 @@ void Workers::consider_lending() {
   if (m_source.has_ready(no_slot())) ready_added();
 }
 
+/// MEASURED. Bursts of 400 tasks of 2 and 5 us keep two workers at work for 0.91 and 0.95 of the
+/// time, and for 0.54 and 0.60 if nothing is lent, when one burst follows the other at once
+/// (medians of 31 rounds in turn, `./run perf micro --benchmark_filter=bursts`).
 void Workers::lend() {
   if (all_are_gathered()) return;
   m_news.store(m_news.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
