@@ -190,7 +190,7 @@ struct Demotions::Relink {
     return conflict(first, second) ||
            stay_ordered(demotions.m_rules, *first.reasons, *second.reasons);
   }
-  /// The same, also if only a policy wants it.
+  /// True if that is so, or if the policy wants it.
   [[nodiscard]] bool needed(Node const& first, Node const& second) const {
     return depends(first, second) || demotions.m_policy_edges.has(first.id, second.id);
   }

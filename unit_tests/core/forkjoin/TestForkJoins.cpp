@@ -323,7 +323,7 @@ TEST(ForkJoins, MayGetChildrenWhileTheBodyWaits) {
       has_begun = true;
       while (!has_submitted) std::this_thread::yield();
     });
-    std::thread other([&] {
+    std::jthread other([&] {
       while (!has_begun) std::this_thread::yield();
       host_task("late", ResourcePolicy(self), [&] { ++ran; });
       has_submitted = true;
