@@ -26,14 +26,14 @@ Destructors::Destructors(Kernel& kernel, LaunchQueue& offered)
   m_no_task.label = Label(std::string("tags, states and exceptions"));
 }
 
-bool Destructors::may_defer_body(Task& task, TaskSpec const& spec) const {
-  constexpr std::uint64_t little = 1 << 16;
-  if (m_serial || spec.accesses.empty() || spec.parent.task != nullptr) return false;
+std::optional<std::uint64_t> Destructors::bytes_to_defer(TaskSpec const& spec) const {
+  if (m_serial || !spec.ops->may_be_deferred || spec.accesses.empty() ||
+      spec.parent.task != nullptr)
+    return std::nullopt;
   std::uint64_t bytes = 0;
   for (AccessRequest const& request : spec.accesses)
     bytes += request.area.end() - request.area.begin();
-  if (task.runs_on_device()) task.on_device->bytes = bytes;
-  return task.runs_on_device() || bytes <= little;
+  return bytes;
 }
 
 /// While this object exists the thread serves no launch queue, and does not count as looking for
@@ -110,39 +110,21 @@ void Destructors::count_what_is_deferred() {
   if (mark_deferred_objects(this, passed)) m_destroyers.fetch_add(1, std::memory_order_seq_cst);
 }
 
-bool Destructors::run(Task& task, WorkerSlot& slot, Task*& /*next*/) {
-  if (task.keeps_body || slot.deferred.empty() || Frame::top != nullptr) return false;
-  Task* in_hand = &task;
-  Holding const holding(slot, in_hand);
-  destroy_deferred(slot, slot);
-  return in_hand == nullptr;
-}
-
-void Destructors::destroy_deferred(WorkerSlot& slot, WorkerSlot& on) {
-  if (slot.deferred.empty()) return;
+/// The destructors are user code, so no lock is held.
+void Destructors::destroy_deferred(WorkerSlot& on) {
+  if (m_deferred.empty()) return;
   Destroyer const counted(*this);
-  if (Task* const first = slot.deferred.take()) destroy_bodies(first, on);
-}
-
-void Destructors::destroy_deferred_of_devices(WorkerSlot& on) {
-  if (m_deferred_of_devices.empty()) return;
-  Destroyer const counted(*this);
-  Task* first = nullptr;
-  for (Task* const task : m_deferred_of_devices.take()) {
-    task->next = first;
-    first = task;
+  Vector<Task*> const tasks = m_deferred.take();
+  InUsersCode const in_users_code(*this, on);
+  for (Task* const task : tasks) {
+    destroy_body(*task, on);
+    task->free_body();
+    m_tasks.recycle_chain(task, task);
   }
-  if (first != nullptr) destroy_bodies(first, on);
-}
-
-void Destructors::destroy_deferred_of_workers() {
-  WorkerSlot& on = m_kernel.own_slot();
-  for (int k = 0; k < m_workers.slot_count(); ++k) destroy_deferred(m_workers.slot(k), on);
 }
 
 void Destructors::destroy_deferred() {
-  destroy_deferred_of_workers();
-  destroy_deferred_of_devices(m_kernel.own_slot());
+  destroy_deferred(m_kernel.own_slot());
   // A functor's destructor may wait for a task. Other threads evaluate the condition as well, while
   // this one sleeps; only this one knows what it has to destroy itself.
   std::thread::id const self = std::this_thread::get_id();
@@ -158,19 +140,6 @@ void Destructors::drain() {
     m_kernel.wait_outside({[&] { return m_kernel.all_done(); }});
     destroy_deferred();
   } while (!m_kernel.all_done());
-}
-
-/// Destroys the bodies of the tasks in the list, and gives their cells back to the slab. This runs
-/// user code, so no lock is held.
-void Destructors::destroy_bodies(Task* first, WorkerSlot& on) {
-  InUsersCode const in_users_code(*this, on);
-  Task* last = first;
-  for (Task* task = first; task != nullptr; task = task->next) {
-    destroy_body(*task, on);
-    task->free_body();
-    last = task;
-  }
-  m_tasks.recycle_chain(first, last);
 }
 
 }  // namespace trellis::Impl

@@ -2,12 +2,14 @@
 #ifndef TRELLIS_IMPL_DESTRUCTORS_HPP
 #define TRELLIS_IMPL_DESTRUCTORS_HPP
 
-#include <task/Trellis_DeferredBodies.hpp>
+#include <destruction/Trellis_DeferredDeviceTasks.hpp>
 #include <task/Trellis_Task.hpp>
 #include <locks/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 
 #include <atomic>
+#include <cstdint>
+#include <optional>
 
 namespace trellis::Impl {
 
@@ -54,15 +56,12 @@ class Destructors {
   Destructors& operator=(Destructors const&) = delete;
 
   // For one task:
-  /// True if the body may be destroyed later. On the host that is so only where little memory is
-  /// freed later: a task that accesses much takes so long that its end costs little beside. On a
-  /// device freeing anything is costly.
-  [[nodiscard]] bool may_defer_body(Task& task, TaskSpec const& spec) const;
+  /// For a device task: the bytes that it accesses if its body may be destroyed later.
+  [[nodiscard]] std::optional<std::uint64_t> bytes_to_defer(TaskSpec const& spec) const;
   /// Keeps the body. False: there are so many that this thread is to destroy them, once the task
   /// has been counted as complete.
-  [[nodiscard]] bool defer_body(Task& task, WorkerSlot& slot) {
-    return task.runs_on_device() ? m_deferred_of_devices.push(task, task.on_device->bytes)
-                                 : slot.deferred.push(task);
+  [[nodiscard]] bool defer_body(Task& task) {
+    return m_deferred.push(task, *task.on_device->deferred_bytes);
   }
   void destroy_body(Task& task, WorkerSlot& slot) {
     if (task.ops->end == TaskOps::End::nothing) return;
@@ -73,15 +72,9 @@ class Destructors {
   void destroy_extras(Task& task, WorkerSlot& slot, Task*& next);
 
   // For deferred bodies:
-  /// At a station, see Features. A task that may take long runs after the bodies whose destruction
-  /// was deferred. But they are not destroyed above a task that waits: a destructor may wait for
-  /// that one. True: another thread has taken the task meanwhile.
-  [[nodiscard]] bool run(Task& task, WorkerSlot& slot, Task*& next);
-  /// Destroys the deferred bodies of `slot` on this thread, whose slot is `on`.
-  void destroy_deferred(WorkerSlot& slot, WorkerSlot& on);
-  void destroy_deferred_of_workers();
-  [[nodiscard]] bool too_many_of_devices() { return m_deferred_of_devices.is_full(); }
-  void destroy_deferred_of_devices(WorkerSlot& on);
+  /// Destroys them on this thread, whose slot is `on`. Not called above a task that waits: a
+  /// destructor may wait for that one.
+  void destroy_deferred(WorkerSlot& on);
   /// Destroys the deferred bodies of all tasks that the caller knows to be done. Returns when other
   /// threads that destroy something of such tasks have finished.
   void destroy_deferred();
@@ -101,7 +94,6 @@ class Destructors {
   struct Destroyer;
   struct InUsersCode;
   void destroy_body_in_frame(Task& task, WorkerSlot& slot);
-  void destroy_bodies(Task* first, WorkerSlot& on);
   void count_what_is_deferred();
   void end_destroyer();
 
@@ -111,7 +103,7 @@ class Destructors {
   TaskSlab& m_tasks;
   Workers& m_workers;
   bool const m_serial;
-  DeferredDeviceTasks m_deferred_of_devices;
+  DeferredDeviceTasks m_deferred;
   /// Counts the calls, on all threads, that have taken kept tasks or are about to, and the threads'
   /// deferred destructions.
   std::atomic<int> m_destroyers{0};

@@ -56,10 +56,8 @@ class Engine::TaskEnds {
   void tell(TaskState state, FailurePtr const& failure) {
     m_engine.tell_failure(m_task, state, failure);
   }
-  /// Above a task that waits, no deferred bodies would be destroyed before that task is over.
   [[gnu::always_inline]] void end_body(FailurePtr const& failure) {
-    m_keeps_body = m_task.keeps_body && failure == nullptr && !m_task.is_split &&
-                   (m_task.runs_on_device() || Frame::top == nullptr);
+    m_keeps_body = m_task.defers_body() && failure == nullptr && !m_task.is_split;
     if (!m_keeps_body) m_engine.m_features.destructors.destroy_body(m_task, m_slot);
   }
   [[gnu::always_inline]] void end_life(FailurePtr const& failure) {
@@ -83,7 +81,7 @@ class Engine::TaskEnds {
     if (m_task.has_objects) destructors.destroy_extras(m_task, m_slot, next);
     bool too_many_deferred = false;
     if (m_keeps_body)
-      too_many_deferred = !destructors.defer_body(m_task, m_slot);
+      too_many_deferred = !destructors.defer_body(m_task);
     else
       m_engine.give_back(m_task, m_slot);
     destructors.count_deferred();
@@ -91,11 +89,9 @@ class Engine::TaskEnds {
     m_slot.counts.completed.store(completed, std::memory_order_release);
     if (m_has_waiter || ((completed & (m_engine.m_room_check - 1)) == 0 && workers.anyone_waits()))
       workers.wake_waiters();
-    if (too_many_deferred && Frame::top == nullptr) {  // else later, see Destructors::run
+    if (too_many_deferred && Frame::top == nullptr) {  // a destructor may wait for a task below it
       Holding const holding(m_slot, next);
-      destructors.destroy_deferred(m_slot, m_slot);
-      if (!m_engine.m_features.device_tasks.busy() || destructors.too_many_of_devices())
-        destructors.destroy_deferred_of_devices(m_slot);
+      destructors.destroy_deferred(m_slot);
     }
   }
 

@@ -21,7 +21,6 @@ Features::Features(Kernel& kernel, Submission& submission)
       plans(kernel, submission, cancellation, destructors, plan_graphs, iterations,
             device_tasks.streams()),
       plan_graphs(kernel, destructors, plans, device_tasks.streams()),
-      iterations(kernel, submission, destructors, plan_graphs, children, policy_edges,
-                 device_tasks.streams()) {}
+      iterations(kernel, submission, plan_graphs, children, policy_edges, device_tasks.streams()) {}
 
 }  // namespace trellis::Impl

@@ -38,7 +38,7 @@ struct WorkerSlot;
 /// - `void made(Task&)`: a call has made this task, of the graph, a plan or an iteration. The
 ///   caller holds the lock of its scope, so the function neither throws nor runs user code.
 /// - `bool run(Task&, WorkerSlot&, Task*& next)`: a thread is about to run the task, which has
-///   marks, a failure, or deferred bodies before it. True: the feature has run it, has put it away,
+///   marks or a failure. True: the feature has run it, has put it away,
 ///   or has given it to another thread. `next` is then the task to run next on this slot, or null.
 /// - `void completed(Task&)`: no other thread can find the task any more, and its successors have
 ///   not been released. Not called for a run of a recorded task, which does not end, or for a task
@@ -64,9 +64,7 @@ struct Features {
   PlanGraphs plan_graphs;
   Iterations iterations;
 
-  [[nodiscard]] auto at_stations() {
-    return all_of(fusion, plans, destructors, device_tasks, cancellation);
-  }
+  [[nodiscard]] auto at_stations() { return all_of(fusion, plans, device_tasks, cancellation); }
 
   // What the stations call.
   [[gnu::always_inline]] void made(Task& task) {

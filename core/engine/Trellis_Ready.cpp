@@ -189,8 +189,6 @@ void Engine::idle(WorkerSlot& slot) {
 
 void Engine::leaves(WorkerSlot& slot) {
   m_polling.stop(slot);
-  if (Frame::top == nullptr)
-    m_features.destructors.destroy_deferred(slot, slot);  // else above a task, see Destructors::run
 }
 
 }  // namespace trellis::Impl

@@ -78,8 +78,7 @@ TaskState Engine::run_wide(Task& task, WorkerSlot& slot) {
   return m_features.cancellation.reach(task) ? TaskState::cancelled : run_body(task, slot);
 }
 
-/// Runs a task that features want to see, that has a failure, or before which bodies are destroyed
-/// whose destruction was deferred.
+/// Runs a task that features want to see, or that has a failure.
 Task* Engine::run_special(Task& task, WorkerSlot& slot) {
   if (m_serial && task.exclusive && may_not_exclude_serially(task, slot)) return nullptr;
   if (Task* next = nullptr; m_features.run(task, slot, next)) return next;
@@ -99,8 +98,7 @@ Task* Engine::run_special(Task& task, WorkerSlot& slot) {
 
 [[gnu::always_inline]] inline Task* Engine::run_one(Task& task, WorkerSlot& slot) {
   m_features.cancellation.reach(task);
-  bool const is_plain = task.marks.none() && task.failure == nullptr && !m_serial &&
-                        (task.keeps_body || slot.deferred.empty());
+  bool const is_plain = task.marks.none() && task.failure == nullptr && !m_serial;
   if (!is_plain) return run_special(task, slot);
   TaskState const state = run_body(task, slot);
   return task.is_split ? m_features.children.body_over(task, slot, state)

@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
-#include <optional>
 #include <utility>
 
 /// Makes nodes with edges from calls such as `parallel_for`.
@@ -159,32 +158,18 @@ TaskHandle Submission::run_at_once(TaskSpec& spec) {
   return task;
 }
 
-/// True if it is time to look for bodies whose destruction is deferred, which is so every 16 tasks.
-/// But a look takes a cache line away from each thread that runs tasks, so there is none where no
-/// body has been of that kind for long. The caller holds the graph's lock.
-inline bool Submission::is_time_for_deferred() const {
-  std::uint64_t const now = m_submitted.load(std::memory_order_relaxed);
-  return now % (DeferredTasks::most / 2) == 0 && now < m_deferred_until;
-}
-
 TaskHandle Submission::admit_and_publish(TaskSpec& spec, Frame* frame) {
+  DeferDestructors const until_published;
+  Admitted admitted;
   TaskHandle task;
-  bool looks_for_deferred = false;
   {
-    DeferDestructors const until_published;
-    Admitted admitted;
-    {
-      SubmissionLock::WhileDeferring submission(m_submission);
-      std::unique_lock lock(submission);
-      if (frame == nullptr) make_room(lock);
-      admitted = admit_root(spec, frame);
-      task = m_kernel.handle_of(admitted.task, admitted.task->id);
-      looks_for_deferred = frame == nullptr && is_time_for_deferred();
-    }
-    publish_new(*admitted.task, admitted.rest, frame);
+    SubmissionLock::WhileDeferring submission(m_submission);
+    std::unique_lock lock(submission);
+    if (frame == nullptr) make_room(lock);
+    admitted = admit_root(spec, frame);
+    task = m_kernel.handle_of(admitted.task, admitted.task->id);
   }
-  if (looks_for_deferred) [[unlikely]]
-    m_features.destructors.destroy_deferred_of_workers();
+  publish_new(*admitted.task, admitted.rest, frame);
   return task;
 }
 
@@ -236,7 +221,7 @@ TaskHandle Submission::submit_child(TaskSpec& spec, Frame* frame) {
 /// Until its edges are there no task may begin a wait that they would make hopeless.
 TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   bool const is_child = spec.parent.task != nullptr;
-  std::optional<DeferDestructors> until_published(std::in_place);
+  DeferDestructors const until_published;
   if (!is_child && frame == nullptr) {
     SubmissionLock::WhileDeferring submission(m_submission);
     std::unique_lock lock(submission);
@@ -249,7 +234,6 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   std::vector<TaskHandle> resolved;
   Admitted admitted;
   bool waits_outside = false;
-  bool looks_for_deferred = false;
   if (is_child) {
     {
       std::lock_guard const lock(m_submission);
@@ -260,7 +244,6 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   } else {
     std::lock_guard const lock(m_submission);
     admitted = admit_root(spec, frame);
-    looks_for_deferred = frame == nullptr && is_time_for_deferred();
   }
   TaskHandle const task = m_kernel.handle_of(admitted.task, admitted.task->id);
   PolicyEdges::Reported reported;
@@ -273,8 +256,6 @@ TaskHandle Submission::submit_checked(TaskSpec& spec, Frame* frame) {
   // the main thread's before what that thread waits for: it may have to run something else. (Other
   // new tasks hold up none.) The edges are there before the epoch moves.
   if (!m_main.empty()) m_waiting.main_looks_again();
-  until_published.reset();
-  if (looks_for_deferred) m_features.destructors.destroy_deferred_of_workers();
   return task;
 }
 
@@ -364,11 +345,12 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>&
   if (!task.marks.none()) [[unlikely]]
     task.marks.has_own_queue =
         !m_serial && (spec.main_thread || spec.is_resumed || spec.is_fork_join);
-  if (spec.space != nullptr && !spec.space->is_plain()) task.marks.runs_elsewhere = true;
+  if (spec.space != nullptr && !spec.space->is_plain()) {
+    task.marks.runs_elsewhere = true;
+    if (task.runs_on_device())
+      task.on_device->deferred_bytes = m_features.destructors.bytes_to_defer(spec);
+  }
   task.exclusive = false;
-  task.keeps_body = spec.ops->may_be_deferred && m_features.destructors.may_defer_body(task, spec);
-  if (task.keeps_body)  // then it is a child of none, and the graph's lock is held
-    m_deferred_until = m_submitted.load(std::memory_order_relaxed) + long_for_deferred;
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
   if (task.failure != nullptr) task.failure = nullptr;

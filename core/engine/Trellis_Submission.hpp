@@ -108,7 +108,6 @@ class Submission {
   TaskHandle admit_and_publish(TaskSpec& spec, Frame* frame);
   Admitted admit_root(TaskSpec& spec, Frame const* frame);
   Admitted admit_behind(TaskSpec& spec, Frame const* frame);
-  [[nodiscard]] bool is_time_for_deferred() const;
   void look_for_room(std::unique_lock<SubmissionLock::WhileDeferring>& lock);
   void wait_for_room(Until const& until);
   Admitted admit_child(TaskSpec& spec, Frame const* frame);
@@ -147,10 +146,6 @@ class Submission {
   std::atomic<std::uint64_t> m_edges{0};
   TaskIds::Block m_ids;            ///< guarded by m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: m_submitted has room up to this
-  /// Up to this m_submitted there are looks for bodies whose destruction is deferred. Guarded by
-  /// m_submission.
-  std::uint64_t m_deferred_until = 0;
-  static constexpr std::uint64_t long_for_deferred = 1 << 16;  ///< tasks; the default cap is lower
   std::atomic<int> m_waiting_for_room{0};
 };
 

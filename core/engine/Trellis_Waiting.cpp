@@ -372,8 +372,6 @@ void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go
   } else {
     wait_on_no_task(handle);
   }
-  if (frame == nullptr)
-    m_features.destructors.destroy_deferred_of_workers();  // not while it launches something
 }
 
 void Waiting::require_may_wait() const {

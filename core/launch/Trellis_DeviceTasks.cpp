@@ -325,7 +325,7 @@ bool DeviceTasks::complete_passed(WorkerSlot& slot, Poller& poller) {
   // All other threads may be asleep. If these completions have made a wait condition true, no other
   // thread checks it before this thread sleeps.
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
-  if (!m_streams.busy() && Frame::top == nullptr) m_destructors.destroy_deferred_of_devices(slot);
+  if (!m_streams.busy() && Frame::top == nullptr) m_destructors.destroy_deferred(slot);
   return any;
 }
 

@@ -108,7 +108,7 @@ void PlanGraphs::end_children(std::vector<Task*> const& children) {
   bool anyone_waits = false;
   bool too_many = false;
   for (Task* child : children) {
-    bool const keeps_body = child->keeps_body && child->failure == nullptr;
+    bool const keeps_body = child->defers_body() && child->failure == nullptr;
     if (!keeps_body) m_destructors.destroy_body(*child, slot);
     child->failure = nullptr;
     {
@@ -118,13 +118,13 @@ void PlanGraphs::end_children(std::vector<Task*> const& children) {
     }
     m_kernel.ended(*child);
     if (keeps_body) {
-      too_many = !m_destructors.defer_body(*child, slot) || too_many;
+      too_many = !m_destructors.defer_body(*child) || too_many;
     } else {
       child->free_body();
       m_slab.recycle_chain(child, child);
     }
   }
-  if (too_many) m_destructors.destroy_deferred_of_devices(slot);
+  if (too_many) m_destructors.destroy_deferred(slot);
   if (anyone_waits) m_workers.wake_waiters();
 }
 

@@ -49,12 +49,10 @@ bool can_be_collected(TaskSpec const& spec) {
 
 }  // namespace
 
-Iterations::Iterations(Kernel& kernel, Submission& admission, Destructors& destructors,
-                       PlanGraphs& graphs, Children& children, PolicyEdges& policy_edges,
-                       AsyncStreams& streams)
+Iterations::Iterations(Kernel& kernel, Submission& admission, PlanGraphs& graphs,
+                       Children& children, PolicyEdges& policy_edges, AsyncStreams& streams)
     : m_kernel(kernel),
       m_admission(admission),
-      m_destructors(destructors),
       m_graphs(graphs),
       m_children(children),
       m_policy_edges(policy_edges),
@@ -128,11 +126,7 @@ TaskHandle Iterations::collect_task(PlanRecording& recording, TaskSpec& spec) {
       admit(&iteration);  // the plan may be one task ahead
       throw;
     }
-  if (!handle.valid())
-    admit(&iteration);
-  else if (iteration.tasks.size() % (DeferredTasks::most / 2) == 0 &&
-           Frame::of(m_kernel) == nullptr)
-    m_destructors.destroy_deferred_of_workers();
+  if (!handle.valid()) admit(&iteration);
   return handle;
 }
 

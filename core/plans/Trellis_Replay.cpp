@@ -32,7 +32,6 @@ void add_pending(PlanState& plan, std::int32_t by) {
 
 TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
                          std::uint64_t rounds) {
-  m_destructors.destroy_deferred_of_workers();  // their references would count as those of others
   if (Warnings* const warnings = m_kernel.warnings())
     warnings->drop_views();  // these have some, too
   check_still_held(*plan);

@@ -18,7 +18,6 @@
 namespace trellis::Impl {
 
 class AsyncStreams;
-class Destructors;
 class FailureLog;
 class Kernel;
 class Children;
@@ -39,8 +38,8 @@ struct TaskSpec;
 /// The iterations of loops in a graph: collects their tasks, and submits them; see Iteration.
 class Iterations {
  public:
-  Iterations(Kernel& kernel, Submission& admission, Destructors& destructors, PlanGraphs& graphs,
-             Children& children, PolicyEdges& policy_edges, AsyncStreams& streams);
+  Iterations(Kernel& kernel, Submission& admission, PlanGraphs& graphs, Children& children,
+             PolicyEdges& policy_edges, AsyncStreams& streams);
   Iterations(Iterations const&) = delete;
   Iterations& operator=(Iterations const&) = delete;
 
@@ -79,7 +78,6 @@ class Iterations {
 
   Kernel& m_kernel;
   Submission& m_admission;
-  Destructors& m_destructors;
   PlanGraphs& m_graphs;
   Children& m_children;
   PolicyEdges& m_policy_edges;

@@ -6,6 +6,7 @@
 #include <base/Trellis_Reserve.hpp>
 
 #include <cstdint>
+#include <optional>
 
 namespace trellis::Impl {
 
@@ -26,7 +27,8 @@ struct OnDevice : NewFromReserve {
   /// The device to which the batch of a fusable host task goes, see FusionPool; null for other
   /// tasks.
   DeviceAdapter* offloaded = nullptr;
-  std::uint64_t bytes = 0;        ///< approximate number of bytes that the task accesses
+  /// The number of bytes that the task accesses, if its body is destroyed later. See Destructors.
+  std::optional<std::uint64_t> deferred_bytes;
   std::uint64_t launched_ns = 0;  ///< by the host's clock, if times are wanted
   // Last line: read by the launches of its successors.
   alignas(64) int wanted_stream = -1;  ///< given by the user

@@ -134,11 +134,10 @@ struct alignas(64) Task {
   TaskOps const* ops = nullptr;   ///< a refinement of a pending task changes it under lock
   SpaceAdapter* space = nullptr;  ///< null: none
   void* body = nullptr;           ///< in `storage` or on the heap; null: freed
-  Task* next = nullptr;           ///< in free lists, DeferredBodies and FusionPool
+  Task* next = nullptr;           ///< in free lists, Destructors and FusionPool
   FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished children
   TaskId id = 0;
-  TaskMarks marks;          ///< none is written once another thread may run it
-  bool keeps_body = false;  ///< its body is destroyed later, see DeferredBodies
+  TaskMarks marks;  ///< none is written once another thread may run it
   /// It may exclude others: it has an exclusive access, or a rule asks for it. A search for live
   /// tasks of one scope reads this, the scope and its kind; see Waiters.
   Relaxed<bool> exclusive{false};
@@ -272,6 +271,10 @@ struct alignas(64) Task {
     return space != nullptr ? space->device() : nullptr;
   }
   [[nodiscard]] bool runs_on_device() const { return device() != nullptr; }
+  /// True if its body is destroyed later, see DeferredDeviceTasks.
+  [[nodiscard]] bool defers_body() const {
+    return marks.runs_elsewhere && runs_on_device() && on_device->deferred_bytes.has_value();
+  }
   /// Called before a task is published that may be launched on a device. May throw. `stream`: the
   /// one that the user asks for, or -1.
   void prepare_for_device(int stream);

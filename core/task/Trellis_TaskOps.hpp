@@ -42,7 +42,7 @@ struct TaskOps {
   End end = End::of_user;
   /// True if the body is a functor that Kokkos copies as it likes, with a destructor that does
   /// something. No program relies on when that happens, so it may happen after the task is done.
-  /// See DeferredBodies.
+  /// See DeferredDeviceTasks.
   bool may_be_deferred = false;
 
   /// Not null: the task may be held back and run as one with others of its kind.

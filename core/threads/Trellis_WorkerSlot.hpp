@@ -7,7 +7,6 @@
 #include <base/Trellis_Reserve.hpp>
 #include <scope/Trellis_Scope.hpp>
 #include <task/Trellis_CompletionLists.hpp>
-#include <task/Trellis_DeferredBodies.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskIds.hpp>
 #include <task/Trellis_TaskSlab.hpp>
@@ -81,7 +80,6 @@ struct alignas(128) WorkerSlot : NewFromReserve {
 
   // The thread changes the lines that follow with each task.
   alignas(64) std::string name;
-  DeferredTasks deferred;
   CompletionLists completion;
   /// The ready tasks that the thread holds while it runs destructors of the user's, see Holding.
   Vector<Task**> holding;

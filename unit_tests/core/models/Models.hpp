@@ -56,7 +56,6 @@ extern Model const older_plan_follows_plan;
 extern Model const task_follows_plan;
 // TestCells.cpp
 extern Model const cells_come_back;
-extern Model const kept_bodies;
 extern Model const chains_of_cells;
 extern Model const last_cell;
 extern Model const engine_outlives_users;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What outlives a task: its cell (TaskSlab), its body (DeferredTasks), its graph (EnginePin).
+// What outlives a task: its cell (TaskSlab), its graph (EnginePin).
 //
 // - A cell is given to one thread at a time, which happens after the task that had it before.
-// - A body that is kept is destroyed once, after it has run.
 // - An engine is not destroyed while a thread uses it that came through a handle.
 #include "Prove.hpp"
 #include "Tasks.hpp"
 
 #include <task/Trellis_GraphControl.hpp>
-#include <task/Trellis_DeferredBodies.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 
 #include <memory>
@@ -17,7 +15,6 @@
 namespace trellis::model {
 namespace {
 
-using Impl::DeferredTasks;
 using Impl::EnginePin;
 using Impl::GraphControl;
 using Impl::Task;
@@ -85,31 +82,6 @@ void take_chains() {
   require(takers == 1, "one thread gets the cell");
 }
 
-void keep_bodies() {
-  Tasks tasks(2);
-  DeferredTasks kept;
-  int destroyed = 0;
-  auto const destroy_all = [&] {
-    for (Task* task = kept.take(); task != nullptr;) {
-      Task* const next = task->next;
-      require(task->body == task->storage, "a body is destroyed once, after it has run");
-      task->body = nullptr;
-      task = next;
-    }
-  };
-  std::thread submitter([&] {
-    if (!kept.empty()) destroy_all();
-  });
-  for (std::size_t k : {0U, 1U}) {
-    tasks[k].body = tasks[k].storage;
-    (void)kept.push(tasks[k]);
-  }
-  destroy_all();
-  submitter.join();
-  for (std::size_t k : {0U, 1U}) destroyed += tasks[k].body == nullptr ? 1 : 0;
-  require(destroyed == 2, "each body is destroyed");
-}
-
 /// The closing thread does as Engine::close, and then as a graph that is made.
 void pin_engine() {
   GraphControl control;
@@ -139,17 +111,12 @@ void pin_engine() {
 Model const cells_come_back{"two threads give cells back", &give_back};
 Model const chains_of_cells{"two threads take chains", &take_chains};
 Model const last_cell{"a cell is given back and taken", &take_last};
-Model const kept_bodies{"bodies are kept", &keep_bodies};
 Model const engine_outlives_users{"a graph is closed", &pin_engine};
 
 TEST(TaskSlabModel, ACellIsGivenOutOnce) {
   prove(cells_come_back);
   prove(chains_of_cells);
   prove(last_cell);
-}
-
-TEST(KeptTasksModel, ABodyIsDestroyedOnceAfterItHasRun) {
-  prove(kept_bodies);
 }
 
 TEST(EnginePinModel, AnEngineOutlivesThreadsThatUseIt) {

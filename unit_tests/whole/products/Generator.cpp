@@ -181,8 +181,7 @@ class Generator {
     bool const awaits = !on_device && m_waits && place.awaits && chance(25);
     int const awaited = m_nasty && place.awaits && chance(50) ? draw_awaited(place) : -1;
     bool const may_exclude = place.excludes && !awaits && awaited < 0;
-    task.where = on_device ? (chance(20) ? Task::Where::stream : Task::Where::device)
-                           : (chance(30) ? Task::Where::kept : Task::Where::host);
+    if (on_device) task.where = chance(20) ? Task::Where::stream : Task::Where::device;
     task.accesses = draw_accesses(place, may_exclude);
     task.slow = chance(30);
     if (chance(15)) task.priority = pick(5) - 2;
@@ -288,7 +287,6 @@ class Generator {
     if (m_failures && chance(8)) child.fails = Task::Failure::body;
     if (m_late) child.late = draw_late();
     child.functor = draw_habits(false, true, m_submits_in_destructors);
-    if (chance(30)) child.where = Task::Where::kept;
     m_program.tasks.push_back(child);
     return static_cast<int>(m_program.tasks.size()) - 1;
   }
@@ -448,7 +446,6 @@ class Generator {
     for (int k = pick(most); k > 0; --k) {
       Task behind;
       behind.accesses = {{chance(50) ? Mode::read : Mode::update, Cells::mixed + pick(2), 1}};
-      behind.where = chance(50) ? Task::Where::kept : Task::Where::host;
       m_program.tasks.push_back(behind);
       thread.ops.push_back({Op::Kind::submit, static_cast<int>(m_program.tasks.size()) - 1, 1});
     }

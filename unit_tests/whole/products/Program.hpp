@@ -68,7 +68,6 @@ struct Step {
 struct Task {
   enum class Where : char {
     host = 'h',
-    kept = 'k',  ///< a functor that may be destroyed later
     device = 'd',
     stream = 'u',  ///< the device's, on a stream of the user's
   };

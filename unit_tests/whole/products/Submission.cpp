@@ -317,7 +317,7 @@ void World::steps(Instance& instance, Run& run) {
   instance.step.store(-1, std::memory_order_relaxed);
 }
 
-template <bool kept, class R>
+template <class R>
 struct HostFunctor {
   Object object;
   World* world;
@@ -333,13 +333,6 @@ struct HostFunctor {
   }
   [[nodiscard]] bool object_is_alive() const { return world != nullptr; }
 };
-struct KeptVoid : HostFunctor<true, void> {
-  static constexpr bool may_be_deferred = true;
-};
-struct KeptResult : HostFunctor<true, Result> {
-  static constexpr bool may_be_deferred = true;
-};
-
 struct DeviceFunctor {
   static constexpr bool may_be_deferred = true;
   Object object;
@@ -500,19 +493,14 @@ void World::submit(Instance& instance, Impl::TaskHandle const* parent) {
     instance.captured.push_back(asks ? latest(step.task) : nullptr);
   }
   Object object(*this, Sort::functor, task.functor, instance);
-  bool const kept = task.where == Task::Where::kept;
   if (task.on_device())
     instance.future = hand_in(instance, parent, DeviceFunctor{std::move(object), this, &instance});
-  else if (kept && task.has_result)
-    instance.future = hand_in(instance, parent, KeptResult{{std::move(object), this, &instance}});
-  else if (kept)
-    instance.future = hand_in(instance, parent, KeptVoid{{std::move(object), this, &instance}});
   else if (task.has_result)
     instance.future =
-        hand_in(instance, parent, HostFunctor<false, Result>{std::move(object), this, &instance});
+        hand_in(instance, parent, HostFunctor<Result>{std::move(object), this, &instance});
   else
     instance.future =
-        hand_in(instance, parent, HostFunctor<false, void>{std::move(object), this, &instance});
+        hand_in(instance, parent, HostFunctor<void>{std::move(object), this, &instance});
   instance.known.store(true, std::memory_order_release);
   if (!by_destructor)
     m_latest[static_cast<std::size_t>(instance.number)].store(&instance, std::memory_order_release);

@@ -210,7 +210,7 @@ class World {
  private:
   friend class Object;
   friend class Judgement;
-  template <bool kept, class R>
+  template <class R>
   friend struct HostFunctor;
   friend struct DeviceFunctor;
 
