@@ -202,7 +202,7 @@ struct Trace {
   std::size_t threads = 0;
   /// When the graph was made: times of records count from here.
   std::chrono::steady_clock::time_point origin{};
-  std::vector<ThreadSleep> sleeps;  ///< in the order of their begins
+  std::vector<ThreadSleep> sleeps{};  ///< in the order of their begins
 
   /// Writes Chrome trace-event JSON, for Perfetto or chrome://tracing: one row per instance, flow
   /// arrows for edges. Throws `Error` when an option that must be a JSON object is not.
