@@ -7,7 +7,6 @@
 #include <atomic>
 #include <charconv>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <utility>
@@ -104,27 +103,6 @@ bool Places::migrate(std::span<int const> taken) noexcept {
   return true;
 }
 
-Places::KeptOff::KeptOff(int processor) noexcept {
-  static_assert(sizeof(Mask) == sizeof(cpu_set_t));
-  cpu_set_t mask;
-  if (processor < 0 || processor >= CPU_SETSIZE) return;
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return;
-  std::memcpy(&m_before, &mask, sizeof mask);
-  CPU_CLR(processor, &mask);
-  if (CPU_COUNT(&mask) != 0 && sched_setaffinity(0, sizeof mask, &mask) == 0)
-    m_processor = processor;
-}
-
-/// The thread keeps a mask that it has been given meanwhile.
-Places::KeptOff::~KeptOff() {
-  if (m_processor < 0) return;
-  cpu_set_t before, now;
-  std::memcpy(&before, &m_before, sizeof before);
-  if (sched_getaffinity(0, sizeof now, &now) != 0) return;
-  CPU_SET(m_processor, &now);
-  if (CPU_EQUAL(&before, &now)) sched_setaffinity(0, sizeof before, &before);
-}
-
 #else
 
 int Places::processor_here() noexcept {
@@ -133,8 +111,6 @@ int Places::processor_here() noexcept {
 bool Places::migrate(std::span<int const> /*taken*/) noexcept {
   return false;
 }
-Places::KeptOff::KeptOff(int /*processor*/) noexcept {}
-Places::KeptOff::~KeptOff() {}
 
 #endif
 

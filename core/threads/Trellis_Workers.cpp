@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <optional>
 #include <utility>
 
 namespace trellis::Impl {
@@ -50,9 +49,6 @@ constexpr int naps_in_vain = 3;
 // After fewer wakes the system may move it by itself. A thread moves at most once in
 // `between_moves`, as a move takes some microseconds.
 constexpr int wakes_before_move = 2;
-// For so many sleeps from then on its mask excludes its waker's processor. Then the system has
-// another chance.
-constexpr int most_sleeps_kept_off = 64;
 constexpr std::chrono::milliseconds between_moves{1};
 }  // namespace
 
@@ -193,9 +189,7 @@ bool Workers::start_thread(bool with_permit) {
     slot.is_worker = true;
     slot.sleep.is_over = false;
     slot.sleep.woken_on = Places::processor_here();
-    // These belonged to another thread.
-    slot.migration.on_one_in_row = 0;
-    slot.migration.sleeps_kept_off = 0;
+    slot.migration.on_one_in_row = 0;  // of another thread before
     slot.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
     thread = std::thread([this, &slot, number = static_cast<int>(before), with_permit] {
       background(slot, number, with_permit);
@@ -241,12 +235,6 @@ void Workers::wake_waiters_locked() {
 
 void Workers::sleep(WorkerSlot& slot, Until const* until) {
   m_searching.fetch_sub(1, std::memory_order_seq_cst);
-  // See Places. This may take a while, but no thread relies on this one any more.
-  std::optional<Places::KeptOff> kept_off;
-  if (m_migrates && slot.migration.sleeps_kept_off > 0 && !m_source.polls()) {
-    --slot.migration.sleeps_kept_off;
-    kept_off.emplace(slot.migration.waker_on);
-  }
   std::unique_lock lock(m_mutex);
   add_permit(1);
   bool const waits = until != nullptr;
@@ -281,11 +269,6 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
   if (stands_in) m_somebody_naps = false;
   slot.sleep.waits_for = nullptr;
   int const woken_on = slot.sleep.woken_on;
-  if (kept_off) {  // before it may start a thread, which would inherit the mask
-    lock.unlock();
-    kept_off.reset();
-    lock.lock();
-  }
   if (!waits) has_left_sleep(slot);
   lock.unlock();
   if (m_migrates) migrate(slot, woken_on);
@@ -297,13 +280,11 @@ void Workers::migrate(WorkerSlot& slot, int woken_on) {
   Migration& past = slot.migration;
   int const here = Places::processor_here();
   past.processor.store(here, std::memory_order_relaxed);
-  if (woken_on >= 0) past.waker_on = woken_on;
   if (here < 0 || here != woken_on) {
     past.on_one_in_row = 0;
     return;
   }
   if (++past.on_one_in_row < wakes_before_move) return;
-  if (slot.is_worker) past.sleeps_kept_off = most_sleeps_kept_off;
   auto const now = std::chrono::steady_clock::now();
   if (now - past.moved_at < between_moves) return;
   past.moved_at = now;
