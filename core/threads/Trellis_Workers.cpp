@@ -158,7 +158,6 @@ void Workers::wake(WorkerSlot& slot, int on) {
   if (slot.sleep.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
-  if (slot.is_worker) ++m_waking;
   slot.sleep.is_over = true;
   slot.sleep.woken_on = on;
   slot.sleep.wakeup.notify_one();
@@ -269,7 +268,6 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
   if (stands_in) m_somebody_naps = false;
   slot.sleep.waits_for = nullptr;
   int const woken_on = slot.sleep.woken_on;
-  if (!waits) has_left_sleep(slot);
   lock.unlock();
   if (m_migrates) migrate(slot, woken_on);
 }
@@ -371,12 +369,7 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap bef
       m_watch = nullptr;
     }
   }
-}
-
-/// Called by a worker that has been woken. Until then it counts in `m_waking`.
-void Workers::has_left_sleep(WorkerSlot const& slot) {
-  --m_waking;
-  // It may have been about to become the watch.
+  // This thread was the watch, or may have been asked to be it.
   if (m_watch == &slot) m_watch = nullptr;
   if (m_lent.load(std::memory_order_relaxed)) post_watch();
 }
@@ -426,7 +419,7 @@ void Workers::take_back() {
 /// Ensures that some worker will see when there are no more submissions. If none can, the permit is
 /// taken back.
 void Workers::post_watch() {
-  if (m_watch != nullptr || m_waking != 0 || m_stopping) return;
+  if (m_watch != nullptr || m_stopping) return;
   for (WorkerSlot* const slot : m_sleeping)
     if (slot->is_worker) return slot->sleep.wakeup.notify_one();
   // No worker sleeps. If there are as many threads as permits, not counting the absent ones and
@@ -611,7 +604,6 @@ void Workers::background(WorkerSlot& slot, int number, bool with_permit) {
     if (!with_permit && !m_stopping) {
       m_sleeping.push_back(&slot);
       doze(lock, slot);
-      has_left_sleep(slot);
       with_permit = true;
     }
   }

@@ -89,12 +89,12 @@
 /// `m_spare` nor with a thread that runs tasks. The thread that takes it back does as a thread that
 /// goes to sleep: it adds the permit to `m_spare`, then asks `has_ready`. (A submitter that still
 /// sees `m_lent` then has been late with its submission; its next one sees that it is not set.)
-/// While it is set a worker is or will be the watch. It is the watch already, or has been asked to
-/// be it, or has been woken and has not left its sleep yet (`m_waking`), or runs without a permit,
-/// and so goes to sleep soon. For each worker that leaves its sleep, and each thread that becomes
-/// absent, asks for another one. (To wake a thread takes its waker ten microseconds and more. So a
-/// thread that submits and has woken a worker lets that worker wake the watch. As long as that
-/// worker gets no core, no thread checks on the permit, just as no other thread looks for a task.)
+/// While it is set a worker is or will be the watch. It is the watch already, or sleeps and has been
+/// asked to be it, or has no permit, and so goes to sleep soon. The thread that lends asks for it.
+/// So does each worker that leaves its sleep, as it may be the one that was asked, and each thread
+/// that becomes absent. All this happens under the mutex. (`post_watch` asks a sleeping worker, or
+/// starts one. It does neither if all workers are awake and as many as there are permits. For one
+/// permit is lent, so one of these workers has none.)
 ///
 /// OTHER NUMBERS OF THREADS. The main thread calls `set_threads`, in no task, when no task is in
 /// flight and no other thread uses the graph. The call ends all workers, so the numbers change
@@ -354,7 +354,6 @@ class Workers {
   bool start_thread(bool with_permit);
   using Nap = std::chrono::nanoseconds;
   void doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap before_poll = Nap(0));
-  void has_left_sleep(WorkerSlot const& slot);
   void doze_until(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Until const& until,
                   Nap before_poll);
   void lend();
@@ -401,7 +400,6 @@ class Workers {
   bool m_somebody_naps = false;             ///< a thread naps before it polls again
   std::vector<WorkerSlot*> m_worker_slots;  ///< by number of the worker; as many as there ever were
   Vector<WorkerSlot*> m_sleeping;           ///< those that may be woken for a task
-  int m_waking = 0;  ///< workers that have been woken and are still in `doze`
   /// Threads that wait only for their condition: inside a task, or without a slot.
   Vector<WorkerSlot*> m_blocked;
   int m_blocked_tasks = 0;
