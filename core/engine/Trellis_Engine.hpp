@@ -108,7 +108,6 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] std::size_t backlog() const override {
     return m_policy->backlog() + m_awaited.size();
   }
-  [[nodiscard]] bool polls() const override { return m_polling.busy(); }
   [[nodiscard]] bool has_own(WorkerSlot const& slot) const override;
   [[nodiscard]] std::chrono::nanoseconds nap(WorkerSlot const& slot) const override;
   void idle(WorkerSlot& slot) override;

@@ -76,7 +76,6 @@ class Places {
   [[nodiscard]] bool steps_aside(int threads) const noexcept {
     return m_is_auto && threads > 1 && threads <= cores_of_process();
   }
-  [[nodiscard]] static bool has_core_for_each(int threads) { return threads <= cores_of_process(); }
   /// Moves the calling thread to a processor that it may use and that is not in `taken`. Its mask
   /// is the same afterwards. False: there is no such processor, and the thread does not move.
   static bool migrate(std::span<int const> taken) noexcept;

@@ -15,12 +15,7 @@ int looks_of_model = 1;
 
 namespace {
 // How long a thread looks for work before it sleeps: about as long as it takes to put it to sleep
-// and to wake it. At the end it yields its core where threads share cores; elsewhere that is the
-// worst that it could do. Another thread of the program that happens to be on this core goes on for
-// its whole slice of some milliseconds. Meanwhile this thread counts as searching, so no other one
-// is woken, though another core may be idle. For the operating system's kernel finds a core for a
-// thread that it wakes, not for one that has yielded. A thread that polls does not sleep for long,
-// and so it does yield: what it polls for, such as another rank, may need this core.
+// and to wake it. In its last looks it yields its core, which another thread may need.
 #if defined(TRELLIS_IMPL_MODEL)  // the model checker explores each interleaving
 constexpr int spins_before_yield = 1;
 int const& spins_before_sleep = looks_of_model;
@@ -66,7 +61,7 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int mo
       m_most_workers(most_workers),
       m_places(places),
       m_migrates(threads_per_worker == 1 && places.steps_aside(threads_at_once())),
-      m_has_cores(Places::has_core_for_each(permits * threads_per_worker)),
+      m_has_cores(permits * threads_per_worker <= cores_of_process()),
       m_slots(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
       m_spare(permits) {
   WorkerSlot& main = new_slot("main thread");
@@ -119,7 +114,7 @@ void Workers::set_threads(int permits, int threads_per_worker) {
   }
   m_threads_per_worker = threads_per_worker;
   m_migrates = threads_per_worker == 1 && m_places.steps_aside(threads_at_once());
-  m_has_cores = Places::has_core_for_each(m_permits * threads_per_worker);
+  m_has_cores = m_permits * threads_per_worker <= cores_of_process();
 }
 
 std::uint64_t Workers::sum(std::atomic<std::uint64_t> TaskCounts::* count) const {
@@ -574,11 +569,7 @@ void Workers::work(WorkerSlot& slot, Until const* until) {
     if (spins < spins_before_yield && !oversubscribed()) {
       spins = std::min(spins + relax() - 1, spins_before_yield - 1);
     } else if (spins < spins_before_sleep && !oversubscribed()) {
-      if (m_has_cores && !m_source.polls()) {
-        for (int k = 1; k < pauses_of_a_yield; ++k) cpu_relax();
-      } else {
-        std::this_thread::yield();
-      }
+      std::this_thread::yield();
       spins += relax() / pauses_of_a_yield;
     } else {
       m_source.leaves(slot);

@@ -130,8 +130,6 @@ class TaskSource {
   [[nodiscard]] virtual bool has_ready(WorkerSlot const& slot) const = 0;
   /// Returns about how many tasks are ready.
   [[nodiscard]] virtual std::size_t backlog() const = 0;
-  /// True if there is a device, or a function, to be polled.
-  [[nodiscard]] virtual bool polls() const = 0;
   /// Called when `has_ready`. Returns the time for which the thread may sleep first, as nothing is
   /// ready and polling has been in vain for long. 0: it may not sleep.
   [[nodiscard]] virtual std::chrono::nanoseconds nap(WorkerSlot const& slot) const = 0;
@@ -213,13 +211,11 @@ class Workers {
   }
   /// True if a thread outside of all tasks submits, and is lent a permit, see above.
   [[nodiscard]] bool somebody_submits() const { return m_lent.load(std::memory_order_relaxed); }
-  /// True if there is a core for each thread that runs tasks.
-  [[nodiscard]] bool has_cores() const { return m_has_cores; }
   /// True if an idle thread may keep its core while another thread submits. Then the submitter has
   /// a permit of its own, or, beside a single worker, a core.
   [[nodiscard]] bool submitter_has_core() const {
     return m_permits > 1 ? m_has_cores && somebody_submits()
-                         : Places::has_core_for_each(m_threads_per_worker + 1);
+                         : m_threads_per_worker < cores_of_process();
   }
   /// True if a thread should stop running tasks so that another may run them.
   [[nodiscard]] bool oversubscribed() const { return m_spare.load(std::memory_order_relaxed) < 0; }
@@ -375,7 +371,7 @@ class Workers {
   int const m_most_workers;
   Places& m_places;
   bool m_migrates;
-  bool m_has_cores;  ///< see has_cores
+  bool m_has_cores;  ///< there is a core for each thread that runs tasks
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
   std::vector<std::unique_ptr<WorkerSlot>> m_slots;  ///< its size does not change

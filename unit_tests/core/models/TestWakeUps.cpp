@@ -82,7 +82,6 @@ class Source final : public TaskSource {
     return m_keeps ? !m_kept.empty() : !m_queue.empty();
   }
   [[nodiscard]] std::size_t backlog() const override { return m_queue.size() + m_kept.size(); }
-  [[nodiscard]] bool polls() const override { return false; }
   [[nodiscard]] std::chrono::nanoseconds nap(WorkerSlot const&) const override { return {}; }
   [[nodiscard]] bool has_own(WorkerSlot const&) const override { return false; }
   void idle(WorkerSlot&) override {}
