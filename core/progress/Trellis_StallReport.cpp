@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -24,20 +23,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Release and acquire: a thread that reads the address reads the text. Texts are kept, as a report
-/// may be under way.
-std::atomic<std::string const*> s_line_begin{nullptr};
+/// The beginning of each line of a report. It is never destroyed, as a report may be under way.
+struct LineBegin {
+  std::mutex mutex;
+  std::string text;  ///< guarded by the mutex
+
+  static LineBegin& get() {
+    static auto* const instance = new LineBegin;
+    return *instance;
+  }
+};
 
 /// Writes all at once: output of several processes is mixed only line by line.
 void tell(std::string const& text) {
-  std::string const* const begin = s_line_begin.load(std::memory_order_acquire);
-  if (begin == nullptr) {
-    std::cerr << text << std::flush;
-    return;
-  }
   std::string all;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) all += *begin + line + '\n';
+  {
+    std::lock_guard const lock(LineBegin::get().mutex);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) all += LineBegin::get().text + line + '\n';
+  }
   std::cerr << all << std::flush;
 }
 
@@ -95,8 +99,6 @@ StallReport::StallReport(Kernel& kernel, Polling& polling, Waiters& waiters,
       m_polling(polling),
       m_waiters(waiters),
       m_waiting_for_room(waiting_for_room),
-      m_slab(kernel.slab()),
-      m_submission(kernel.lock()),
       m_seconds(seconds),
       m_thread([this] { watch(); }) {}
 
@@ -110,10 +112,8 @@ StallReport::~StallReport() {
 }
 
 void StallReport::begin_lines_with(std::string text) {
-  static std::mutex* const mutex = new std::mutex;
-  static auto* const texts = new std::deque<std::string>;
-  std::lock_guard const lock(*mutex);
-  s_line_begin.store(&texts->emplace_back(std::move(text)), std::memory_order_release);
+  std::lock_guard const lock(LineBegin::get().mutex);
+  LineBegin::get().text = std::move(text);
 }
 
 void StallReport::watch() {
@@ -141,7 +141,7 @@ void StallReport::watch() {
 
 std::string StallReport::report() const {
   std::vector<LiveAccess> live;
-  m_slab.for_each([&](Task& task) {
+  m_kernel.slab().for_each([&](Task& task) {
     if (TaskId const id = task.live_id.load(std::memory_order_acquire); id != 0)
       live.push_back({&task, id});
   });
@@ -150,7 +150,7 @@ std::string StallReport::report() const {
   for (LiveAccess const& each : live) {
     Seen seen;
     seen.task = each;
-    bool const is_live = look_at(each, m_submission, [&](Task const& task) {
+    bool const is_live = look_at(each, m_kernel.lock(), [&](Task const& task) {
       seen.text = describe(task);
       seen.state = task.state.load(std::memory_order_relaxed);
       seen.is_recorded = task.is_recorded();
@@ -165,7 +165,7 @@ std::string StallReport::report() const {
     // Tasks of a plan are live all the time.
     bool const continues = seen.state == TaskState::ready || seen.state == TaskState::running;
     if (!is_live || (seen.is_recorded && !continues)) continue;
-    ChildrenHold const lock(*each.task, m_submission, ChildrenHold::nested);
+    ChildrenHold const lock(*each.task, m_kernel.lock(), ChildrenHold::nested);
     if (each.task->live_id.load(std::memory_order_acquire) == each.id &&
         each.task->inner != nullptr) {
       Scope const& scope = *each.task->inner;

@@ -13,8 +13,6 @@ namespace trellis::Impl {
 
 class Kernel;
 class Polling;
-class SubmissionLock;
-class TaskSlab;
 class Waiters;
 
 /// Reports on the standard error stream when no task of a graph has been completed for a while
@@ -44,8 +42,6 @@ class StallReport {
   Polling& m_polling;
   Waiters& m_waiters;
   std::atomic<int> const& m_waiting_for_room;
-  TaskSlab& m_slab;
-  SubmissionLock& m_submission;
   double const m_seconds;
   std::mutex m_mutex;
   std::condition_variable m_end;
