@@ -68,23 +68,6 @@ void pretend_cores(int cores) {
 }
 [[maybe_unused]] int const cores_at_start = cores_of_process();
 
-/// Maps the processors by the mask of the process if it is known, else assumes that all may be
-/// used.
-std::string make_map() {
-#ifdef __linux__
-  cpu_set_t const& mask = mask_of_process();
-  if (CPU_COUNT(&mask) > 0) {
-    int last = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_CONF))) - 1;
-    for (int k = last + 1; k < CPU_SETSIZE; ++k)
-      if (CPU_ISSET(k, &mask)) last = k;
-    std::string map;
-    for (int k = 0; k <= last; ++k) map += CPU_ISSET(k, &mask) ? 'x' : '0';
-    return map;
-  }
-#endif
-  return std::string(static_cast<std::size_t>(cores_of_process()), 'x');
-}
-
 #ifdef __linux__
 
 int Places::processor_here() noexcept {
@@ -239,6 +222,20 @@ void run_on(Cpus const& cpus) noexcept {
   hwloc_set_cpubind(topology(), cpus.get(), HWLOC_CPUBIND_THREAD);
 }
 
+/// Returns where the calling thread may run, for `return_to`. Null: that is unknown.
+hwloc_bitmap_t runs_on() noexcept {
+  hwloc_bitmap_t const cpus = hwloc_bitmap_alloc();
+  if (cpus == nullptr || hwloc_get_cpubind(topology(), cpus, HWLOC_CPUBIND_THREAD) == 0)
+    return cpus;
+  hwloc_bitmap_free(cpus);
+  return nullptr;
+}
+
+void return_to(hwloc_bitmap_t cpus) noexcept {
+  hwloc_set_cpubind(topology(), cpus, HWLOC_CPUBIND_THREAD);
+  hwloc_bitmap_free(cpus);
+}
+
 }  // namespace
 
 struct Places::Sets {
@@ -288,9 +285,8 @@ void Places::bind_main() {
   s_any_bound.store(true, std::memory_order_relaxed);
   m_sets->main = std::this_thread::get_id();
   if (t_bound.graphs++ == 0) {
-    t_bound.before = hwloc_bitmap_alloc();
-    if (hwloc_get_cpubind(topology(), t_bound.before, HWLOC_CPUBIND_THREAD) != 0)
-      hwloc_bitmap_copy(t_bound.before, allowed().get());
+    t_bound.before = runs_on();
+    if (t_bound.before == nullptr) t_bound.before = hwloc_bitmap_dup(allowed().get());
   }
   run_on(m_sets->places.front());
 }
@@ -298,9 +294,7 @@ void Places::bind_main() {
 void Places::release_main() noexcept {
   if (m_sets == nullptr || m_sets->main != std::this_thread::get_id()) return;
   m_sets->main = {};
-  if (--t_bound.graphs != 0) return;
-  hwloc_set_cpubind(topology(), t_bound.before, HWLOC_CPUBIND_THREAD);
-  hwloc_bitmap_free(std::exchange(t_bound.before, nullptr));
+  if (--t_bound.graphs == 0) return_to(std::exchange(t_bound.before, nullptr));
 }
 
 void Places::bind_worker(int number) const noexcept {
@@ -314,13 +308,8 @@ void Places::bind_worker(int number) const noexcept {
 
 Places::Spread::Spread(Places const& places, bool is_on) noexcept {
   if (!is_on || !s_any_bound.load(std::memory_order_relaxed)) return;
-  hwloc_bitmap_t const before = hwloc_bitmap_alloc();
-  if (before == nullptr) return;
-  if (hwloc_get_cpubind(topology(), before, HWLOC_CPUBIND_THREAD) != 0) {
-    hwloc_bitmap_free(before);
-    return;
-  }
-  m_before = before;
+  m_before = runs_on();
+  if (m_before == nullptr) return;
   if (places.m_sets != nullptr)
     run_on(places.m_sets->all);
   else
@@ -328,10 +317,7 @@ Places::Spread::Spread(Places const& places, bool is_on) noexcept {
 }
 
 Places::Spread::~Spread() {
-  if (m_before == nullptr) return;
-  auto const before = static_cast<hwloc_bitmap_t>(m_before);
-  hwloc_set_cpubind(topology(), before, HWLOC_CPUBIND_THREAD);
-  hwloc_bitmap_free(before);
+  if (m_before != nullptr) return_to(static_cast<hwloc_bitmap_t>(m_before));
 }
 
 #else
@@ -363,8 +349,21 @@ namespace trellis::experimental {
 int processors_of_process() {
   return Impl::cores_of_process();
 }
+/// Maps the processors by the mask of the process if it is known, else assumes that all may be
+/// used.
 std::string map_of_processors() {
-  return Impl::make_map();
+#ifdef __linux__
+  cpu_set_t const& mask = Impl::mask_of_process();
+  if (CPU_COUNT(&mask) > 0) {
+    int last = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_CONF))) - 1;
+    for (int k = last + 1; k < CPU_SETSIZE; ++k)
+      if (CPU_ISSET(k, &mask)) last = k;
+    std::string map;
+    for (int k = 0; k <= last; ++k) map += CPU_ISSET(k, &mask) ? 'x' : '0';
+    return map;
+  }
+#endif
+  return std::string(static_cast<std::size_t>(processors_of_process()), 'x');
 }
 
 }  // namespace trellis::experimental
