@@ -72,10 +72,8 @@ class Places {
   void bind_worker(int number) const noexcept;
   /// Returns the processor that the calling thread runs on, or -1 if it is unknown.
   [[nodiscard]] static int processor_here() noexcept;
-  /// True if threads are to move away from their wakers, with so many threads that run at a time.
-  [[nodiscard]] bool steps_aside(int threads) const noexcept {
-    return m_is_auto && threads > 1 && threads <= cores_of_process();
-  }
+  /// True if threads are to move away from their wakers, where each has a core.
+  [[nodiscard]] bool is_auto() const { return m_is_auto; }
   /// Moves the calling thread to a processor that it may use and that is not in `taken`. Its mask
   /// is the same afterwards. False: there is no such processor, and the thread does not move.
   static bool migrate(std::span<int const> taken) noexcept;

@@ -60,13 +60,11 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int mo
       m_threads_per_worker(threads_per_worker),
       m_most_workers(most_workers),
       m_places(places),
-      m_migrates(threads_per_worker == 1 && places.steps_aside(threads_at_once())),
-      m_has_cores(permits * threads_per_worker <= cores_of_process()),
       m_slots(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
       m_spare(permits) {
-  WorkerSlot& main = new_slot("main thread");
-  main.is_main = true;
+  new_slot("main thread").is_main = true;
   if (m_permits > 0) m_places.bind_main();
+  count_cores();
 }
 
 Workers::~Workers() {
@@ -113,8 +111,15 @@ void Workers::set_threads(int permits, int threads_per_worker) {
     m_spare.store(permits, std::memory_order_seq_cst);
   }
   m_threads_per_worker = threads_per_worker;
-  m_migrates = threads_per_worker == 1 && m_places.steps_aside(threads_at_once());
-  m_has_cores = m_permits * threads_per_worker <= cores_of_process();
+  count_cores();
+}
+
+/// Called when the numbers of threads have changed. (A thread that submits counts as one of the
+/// workers; only beside a single worker it runs in addition.)
+void Workers::count_cores() {
+  int const cores = cores_of_process();
+  m_has_cores = m_permits * m_threads_per_worker <= cores;
+  m_migrates = m_places.is_auto() && m_threads_per_worker == 1 && std::max(m_permits, 2) <= cores;
 }
 
 std::uint64_t Workers::sum(std::atomic<std::uint64_t> TaskCounts::* count) const {
@@ -184,7 +189,6 @@ bool Workers::start_thread(bool with_permit) {
     slot.sleep.is_over = false;
     slot.sleep.woken_on = Places::processor_here();
     slot.migration.on_one_in_row = 0;  // of another thread before
-    slot.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
     thread = std::thread([this, &slot, number = static_cast<int>(before), with_permit] {
       background(slot, number, with_permit);
     });
@@ -200,22 +204,18 @@ bool Workers::start_thread(bool with_permit) {
 
 void Workers::main_ready_added() {
   std::lock_guard const lock(m_mutex);
+  wake_main();
+  m_slots[0]->sleep.wakeup.notify_one();  // it may be blocked inside a task
+}
+
+void Workers::wake_main() {
   WorkerSlot& main = *m_slots[0];
   if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end()) wake(main);
-  main.sleep.wakeup.notify_one();  // it may be blocked inside a task
 }
 
 void Workers::wake_waiters() {
   std::lock_guard const lock(m_mutex);
   wake_waiters_locked();
-}
-
-/// Each of these threads looks for a task, and sleeps again. One that is about to sleep asks
-/// `has_ready` under the mutex.
-void Workers::wake_all_waiters() {
-  std::lock_guard const lock(m_mutex);
-  for (std::size_t k = m_sleeping.size(); k-- > 0;)
-    if (m_sleeping[k]->sleep.waits_for != nullptr) wake(*m_sleeping[k]);
 }
 
 void Workers::wake_waiters_locked() {
@@ -234,11 +234,11 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
   bool const waits = until != nullptr;
   if (waits) m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
   bool const goes_first = waits && (m_wide.load(std::memory_order_relaxed) == 0 ||
-                                    (m_gatherers.first() == nullptr && m_source.has_own(slot)));
+                                    (m_gatherers.empty() && m_source.has_own(slot)));
   bool const may_run = goes_first || m_spare.load(std::memory_order_seq_cst) > 0;
   // When polling has been in vain for long, one thread naps between two looks; the others sleep on.
   bool const is_ready = may_run && m_source.has_ready(slot);
-  Nap const nap = is_ready ? m_source.nap(slot) : Nap(0);
+  Nap nap = is_ready ? m_source.nap(slot) : Nap(0);
   if (m_stopping || (is_ready && nap == Nap(0)) || (waits && until->done())) {
     if (waits) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
     add_permit(-1);
@@ -254,14 +254,24 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
   bool const has_own = nap > Nap(0) && m_source.has_own(slot);
   bool const stands_in = nap > Nap(0) && !has_own && !std::exchange(m_somebody_naps, true);
   Nap const before_poll = has_own || stands_in ? nap : Nap(0);
-  std::size_t const noted = m_notes_sleeps ? note_sleep(slot) : 0;
-  if (waits)
-    doze_until(lock, slot, *until, before_poll);
-  else
-    doze(lock, slot, before_poll);
-  if (noted != 0) m_sleeps[noted - 1].end_ns = since_start();
+  std::size_t const noted = note_sleep(slot);
+  auto const woken = [&] { return slot.sleep.is_over; };
+  if (before_poll > Nap(0)) {
+    slot.search.has_napped = !slot.sleep.wakeup.wait_for(lock, before_poll, woken);
+    if (slot.search.has_napped) wake(slot);
+  } else if (!waits) {
+    doze(lock, slot);
+  } else if (until->rather_than_sleep == nullptr) {
+    slot.sleep.wakeup.wait(lock, woken);
+  } else {
+    for (nap = first_nap; !slot.sleep.wakeup.wait_for(lock, nap, woken);
+         nap = std::min<Nap>(2 * nap, longest_nap))
+      if ((*until->rather_than_sleep)()) wake(slot);
+  }
+  note_end_of_sleep(noted);
   if (stands_in) m_somebody_naps = false;
   slot.sleep.waits_for = nullptr;
+  if (!waits) hand_watch_on(slot);
   int const woken_on = slot.sleep.woken_on;
   lock.unlock();
   if (m_migrates) migrate(slot, woken_on);
@@ -297,12 +307,17 @@ std::uint64_t Workers::since_start() const {
   return static_cast<std::uint64_t>(time.count());
 }
 
-/// Returns the place of the sleep that begins now, counted from 1; 0 if there is no memory for it.
+/// Returns the place of the sleep that begins now, counted from 1. 0: it is not noted.
 std::size_t Workers::note_sleep(WorkerSlot const& slot) noexcept try {
+  if (!m_notes_sleeps || slot.number < 0) return 0;
   m_sleeps.push_back({static_cast<std::size_t>(slot.number), since_start(), 0});
   return m_sleeps.size();
 } catch (std::bad_alloc const&) {
   return 0;
+}
+
+void Workers::note_end_of_sleep(std::size_t noted) {
+  if (noted != 0) m_sleeps[noted - 1].end_ns = since_start();
 }
 
 /// A thread that still sleeps has slept until now.
@@ -314,24 +329,9 @@ std::vector<ThreadSleep> Workers::sleeps() {
   return all;
 }
 
-/// Sleeps, in a thread in wait(), until woken or until the nap is over.
-void Workers::doze_until(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Until const& until,
-                         Nap before_poll) {
-  auto const woken = [&] { return slot.sleep.is_over; };
-  if (before_poll > Nap(0)) {
-    slot.search.has_napped = !slot.sleep.wakeup.wait_for(lock, before_poll, woken);
-    if (slot.search.has_napped) wake(slot);
-    return;
-  }
-  if (until.rather_than_sleep == nullptr) return slot.sleep.wakeup.wait(lock, woken);
-  for (auto nap = first_nap; !slot.sleep.wakeup.wait_for(lock, nap, woken);
-       nap = std::min(2 * nap, longest_nap))
-    if ((*until.rather_than_sleep)()) wake(slot);
-}
-
 /// Sleeps, in a worker, until woken. One of the workers that sleep is the watch.
-void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap before_poll) {
-  auto nap = first_nap;
+void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot) {
+  Nap nap = first_nap;
   int in_vain = 0;
   while (!slot.sleep.is_over) {
     if (m_watch == nullptr && m_lent.load(std::memory_order_relaxed)) {
@@ -339,20 +339,13 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap bef
       nap = first_nap;
       in_vain = 0;
     }
-    bool const polls = before_poll > Nap(0);
-    if (m_watch != &slot && !polls) {
+    if (m_watch != &slot) {
       slot.sleep.wakeup.wait(lock);
       continue;
     }
-    bool const is_over =
-        slot.sleep.wakeup.wait_for(lock, polls ? before_poll : nap) == std::cv_status::timeout;
+    bool const is_over = slot.sleep.wakeup.wait_for(lock, nap) == std::cv_status::timeout;
     if (slot.sleep.is_over || !is_over) continue;
-    if (polls) {
-      slot.search.has_napped = true;
-      wake(slot);
-      continue;
-    }
-    nap = std::min(2 * nap, longest_nap_of_watch);
+    nap = std::min<Nap>(2 * nap, longest_nap_of_watch);
     std::uint64_t const news = m_news.load(std::memory_order_relaxed);
     if (std::exchange(m_seen_news, news) != news) {
       in_vain = 0;
@@ -364,7 +357,10 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap bef
       m_watch = nullptr;
     }
   }
-  // This thread was the watch, or may have been asked to be it.
+}
+
+/// Called by a worker that leaves its sleep. It was the watch, or may have been asked to be it.
+void Workers::hand_watch_on(WorkerSlot const& slot) {
   if (m_watch == &slot) m_watch = nullptr;
   if (m_lent.load(std::memory_order_relaxed)) post_watch();
 }
@@ -395,12 +391,12 @@ void Workers::lend() {
   post_watch();
 }
 
-/// Takes back what is lent to the calling thread, which is about to sleep.
-void Workers::submits_no_more(WorkerSlot const& slot) {
-  if (!m_lent.load(std::memory_order_relaxed)) return;
+/// Takes back what is lent, if `may` still says so under the mutex.
+template <class F>
+void Workers::take_back_if(F const& may, WorkerSlot const& slot) {
   {
     std::lock_guard const lock(m_mutex);
-    if (!m_lent.load(std::memory_order_relaxed) || m_lent_to != std::this_thread::get_id()) return;
+    if (!m_lent.load(std::memory_order_relaxed) || !may()) return;
     take_back();
   }
   if (m_source.has_ready(slot)) ready_added();
@@ -432,67 +428,81 @@ void Workers::look_after_submitter(WorkerSlot& slot, std::chrono::steady_clock::
     return;
   }
   if (now - slot.submitter.at < quiet) return;
-  {
-    std::lock_guard const lock(m_mutex);
-    if (!m_lent.load(std::memory_order_relaxed) || m_news.load(std::memory_order_relaxed) != news)
-      return;
-    take_back();
-  }
-  if (m_source.has_ready(slot)) ready_added();
+  take_back_if([&] { return m_news.load(std::memory_order_relaxed) == news; }, slot);
 }
 
-/// Sleeps while other threads run the tasks. `sleeper` has no permit.
-void Workers::sleep_until(Until const& until, WorkerSlot& sleeper) {
-  auto const continues = [&] {
-    return until.done() || (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)());
-  };
-  Condition const condition = continues;
+// --- a thread that waits without a permit --------------------------------------------------------
+
+/// Sleeps until `done`. With naps it also asks that after each nap. A thread in a task takes longer
+/// and longer naps.
+void Workers::sleep_blocked(Condition done, WorkerSlot& slot, Nap nap, bool in_task) {
   // From here on a thread waits. A device may be polled only because of that, so it is like a push:
   // a thread that has looked before, and gone to sleep, is woken.
   m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
-  if (m_source.has_ready(sleeper)) ready_added();
+  if (m_source.has_ready(slot)) ready_added();
   std::unique_lock lock(m_mutex);
-  sleeper.sleep.waits_for = &condition;
-  m_blocked.push_back(&sleeper);
-  std::size_t const noted = m_notes_sleeps && sleeper.number >= 0 ? note_sleep(sleeper) : 0;
-  if (until.rather_than_sleep == nullptr)
-    sleeper.sleep.wakeup.wait(lock, continues);
+  slot.sleep.waits_for = &done;
+  m_blocked.push_back(&slot);
+  std::size_t const noted = in_task ? 0 : note_sleep(slot);
+  if (nap == Nap(0))
+    slot.sleep.wakeup.wait(lock, done);
   else
-    while (!sleeper.sleep.wakeup.wait_for(lock, longest_nap, continues)) {
-    }
-  if (noted != 0) m_sleeps[noted - 1].end_ns = since_start();
-  std::erase(m_blocked, &sleeper);
+    while (!slot.sleep.wakeup.wait_for(lock, nap, done))
+      if (in_task) nap = std::min<Nap>(2 * nap, longest_between_looks);
+  note_end_of_sleep(noted);
+  std::erase(m_blocked, &slot);
   m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
-  sleeper.sleep.waits_for = nullptr;
+  slot.sleep.waits_for = nullptr;
 }
 
 void Workers::sleep_until(Until const& until) {
-  WorkerSlot here;
-  here.number = -1;
-  submits_no_more(here);
-  sleep_until(until, here);
+  WorkerSlot& slot = on_main_thread() ? *m_slots[0] : no_slot();
+  if (m_lent.load(std::memory_order_relaxed))
+    take_back_if([&] { return m_lent_to == std::this_thread::get_id(); }, slot);
+  auto const continues = [&] {
+    return until.done() || (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)());
+  };
+  Nap const nap = until.rather_than_sleep != nullptr ? Nap(longest_nap) : Nap(0);
+  sleep_blocked(continues, slot, nap, false);
 }
 
-void Workers::sleep_on_main_until(Condition done) {
-  submits_no_more(*m_slots[0]);
-  sleep_until(Until{done}, *m_slots[0]);
+void Workers::block_until(Condition done, WorkerSlot& slot) {
+  {
+    std::lock_guard const lock(m_mutex);
+    if (m_blocked_tasks == max_blocked)
+      throw Error(
+          Error::Kind::deadlock,
+          "Trellis: " + std::to_string(max_blocked) +
+              " tasks of one graph wait inside their bodies; let tasks depend on each other "
+              "through their accesses or after(...) instead");
+    ++m_blocked_tasks;
+  }
+  {
+    Absence const absence(*this, slot);
+    sleep_blocked(done, slot, longest_nap, true);
+  }
+  std::lock_guard const lock(m_mutex);
+  --m_blocked_tasks;
 }
+
+// --- a thread that runs tasks --------------------------------------------------------------------
 
 /// Takes a task for the thread. While a wide task runs or gathers in a crowded graph, that is only
 /// one that no other thread may run. Null if the thread has to stop.
 inline Task* Workers::pop_for(WorkerSlot& slot, bool waits, bool has_turn) {
-  if (!has_to_stop(slot, waits, has_turn)) {
-    bool const is_crowded = waits && any_wide() && oversubscribed();
-    return is_crowded ? m_source.pop_own(slot) : m_source.pop(slot);
-  }
-  return nullptr;
+  if (has_to_stop(slot, waits, has_turn)) return nullptr;
+  bool const is_crowded = waits && any_wide() && oversubscribed();
+  return is_crowded ? m_source.pop_own(slot) : m_source.pop(slot);
 }
 
-/// True if the thread has to stop between two tasks. A worker stops when too many threads work; a
-/// thread in wait() has the right of way, but not before a wide task. `has_turn`: see gives_way.
+/// True if the thread has to stop between two tasks. A worker stops when too many threads work. A
+/// thread in wait() has the right of way, but not before a wide task: then it runs only tasks that
+/// are bound to it, and while threads gather only one, if it `has_turn`.
 inline bool Workers::has_to_stop(WorkerSlot const& slot, bool waits, bool has_turn) const {
   if (!waits) return oversubscribed();
-  return any_wide() && oversubscribed() && gives_way(slot, has_turn);
+  if (!any_wide() || !oversubscribed()) return false;
+  bool const own_first = has_turn || m_gathering.load(std::memory_order_relaxed) == 0;
+  return !own_first || !m_source.has_own(slot);
 }
 
 inline void Workers::search(WorkerSlot& slot) {
@@ -561,7 +571,6 @@ void Workers::work(WorkerSlot& slot, Until const* until) {
     search(slot);
     if (std::exchange(slot.search.has_launched, false)) spins = 0;
     if (spins == 0) {
-      m_source.idle(slot);
       if (anyone_waits()) wake_waiters();
       m_source.found_nothing(slot);
     }
@@ -592,18 +601,17 @@ void Workers::background(WorkerSlot& slot, int number, bool with_permit) {
   m_places.bind_worker(number);  // before it makes its instances, whose threads inherit the mask
   {
     std::unique_lock lock(m_mutex);  // the maker of the thread wrote the slot under it
-    if (!with_permit && !m_stopping) {
+    if (!with_permit) {
+      if (m_stopping) return;
       m_sleeping.push_back(&slot);
       doze(lock, slot);
-      with_permit = true;
+      hand_watch_on(slot);
     }
   }
-  if (!with_permit) return;
   slot.permits = 1;
   slot.search.has_slept = true;
   if (m_migrates) migrate(slot, slot.sleep.woken_on);
   work(slot, nullptr);
-  m_source.idle(slot);
   m_source.leaves(slot);
   slot.migration.processor.store(-1, std::memory_order_relaxed);
   std::lock_guard const lock(m_mutex);
@@ -638,7 +646,6 @@ WorkerSlot* Workers::enter() {
 }
 
 void Workers::leave(WorkerSlot& slot, Until const& until) {
-  m_source.idle(slot);
   m_source.leaves(slot);
   slot.migration.processor.store(-1, std::memory_order_relaxed);
   {
@@ -688,39 +695,6 @@ Workers::Absence::~Absence() {
   m_slot.permits = m_permits;
   m_slot.search.is_on = m_searching;
   if (m_searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
-}
-
-void Workers::block_until(Condition done, WorkerSlot& slot) {
-  struct Counted {
-    explicit Counted(Workers& in) : workers(in) {
-      std::lock_guard const lock(workers.m_mutex);
-      if (workers.m_blocked_tasks == max_blocked)
-        throw Error(Error::Kind::deadlock, "Trellis: " + std::to_string(max_blocked) +
-                                               " tasks of one graph wait inside their bodies; let "
-                                               "tasks depend on each other through "
-                                               "their accesses or after(...) instead");
-      ++workers.m_blocked_tasks;
-    }
-    Counted(Counted const&) = delete;
-    Counted& operator=(Counted const&) = delete;
-    ~Counted() {
-      std::lock_guard const lock(workers.m_mutex);
-      --workers.m_blocked_tasks;
-    }
-    Workers& workers;
-  } const counted(*this);
-  Absence const absence(*this, slot);
-  // This waits like `sleep_until`, but asks `done` now and then, as it may depend on the time.
-  m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
-  if (m_source.has_ready(slot)) ready_added();
-  std::unique_lock lock(m_mutex);
-  slot.sleep.waits_for = &done;
-  m_blocked.push_back(&slot);
-  for (auto nap = longest_nap; !slot.sleep.wakeup.wait_for(lock, nap, done);)
-    nap = std::min(2 * nap, longest_between_looks);
-  std::erase(m_blocked, &slot);
-  m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
-  slot.sleep.waits_for = nullptr;
 }
 
 }  // namespace trellis::Impl

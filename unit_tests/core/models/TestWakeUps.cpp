@@ -84,7 +84,6 @@ class Source final : public TaskSource {
   [[nodiscard]] std::size_t backlog() const override { return m_queue.size() + m_kept.size(); }
   [[nodiscard]] std::chrono::nanoseconds nap(WorkerSlot const&) const override { return {}; }
   [[nodiscard]] bool has_own(WorkerSlot const&) const override { return false; }
-  void idle(WorkerSlot&) override {}
   void found_nothing(WorkerSlot&) override {}
   void leaves(WorkerSlot&) override {}
 
