@@ -81,8 +81,7 @@ void Engine::back_off(WorkerSlot& slot) {
 void Engine::found_nothing(WorkerSlot& slot) {
   idle(slot);
   if (!m_workers.submitter_has_core()) return;
-  if (slot.wait.is_on || Frame::top != nullptr || m_polling.busy() || m_workers.oversubscribed())
-    return;
+  if (slot.wait.is_on || Frame::top != nullptr || polls() || m_workers.oversubscribed()) return;
   if (m_leader.follow(in_all)) return;
   auto const now = std::chrono::steady_clock::now();
   if (come_fast(slot, now)) lead(now, true);
@@ -92,8 +91,8 @@ void Engine::lead(std::chrono::steady_clock::time_point begin, bool is_idle) {
   if (!m_leader.begin()) return;
   bool const is_lent = m_workers.somebody_submits();
   auto const may_stay = [&] {
-    return m_workers.somebody_submits() == is_lent && !m_workers.anyone_waits() &&
-           !m_polling.busy() && !m_workers.oversubscribed();
+    return m_workers.somebody_submits() == is_lent && !m_workers.anyone_waits() && !polls() &&
+           !m_workers.oversubscribed();
   };
   std::uint64_t seen = m_submission.submitted();
   for (auto now = begin; now - begin < in_all && !enough_in_flight();) {

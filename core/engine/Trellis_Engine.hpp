@@ -108,6 +108,7 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] std::size_t backlog() const override {
     return m_policy->backlog() + m_awaited.size();
   }
+  [[nodiscard]] bool polls() const override { return m_polling.busy(); }
   [[nodiscard]] bool has_own(WorkerSlot const& slot) const override;
   [[nodiscard]] std::chrono::nanoseconds nap(WorkerSlot const& slot) const override;
   void found_nothing(WorkerSlot& slot) override;
@@ -116,7 +117,6 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] bool has_task(WorkerSlot const& slot) const;
   void idle(WorkerSlot& slot);
 
-  [[gnu::cold]] Task* pop_for_waiting(WorkerSlot& slot);
   template <class Queue, class Others>
   Task* pop_by_turns(Queue& queue, int& in_row, Others const& pop_other);
   [[gnu::noinline]] Task* pop_awaited(WorkerSlot& slot);

@@ -88,8 +88,10 @@ bool Engine::has_own(WorkerSlot const& slot) const {
 /// finds no task polls progress functions below.
 Task* Engine::pop(WorkerSlot& slot) {
   m_polling.launch_offered(slot);
-  if (slot.wait.wants != nullptr) [[unlikely]]
-    return pop_for_waiting(slot);
+  if (slot.wait.wants != nullptr) [[unlikely]] {  // also tasks that no other thread may run
+    Task* const task = pop_wanted(slot, *slot.wait.wants);
+    return task != nullptr ? task : pop_own(slot);
+  }
   if (!slot.search.is_on && m_polling.is_due(slot)) m_polling.poll(slot, false);
   if (m_features.completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(slot)) return task;
@@ -133,12 +135,6 @@ Task* Engine::pop_of_main(WorkerSlot& slot) {
 Task* Engine::pop_awaited(WorkerSlot& slot) {
   return pop_by_turns(m_awaited, slot.turns.awaited_in_row,
                       [&] { return m_policy->pop(slot.number).impl(); });
-}
-
-/// Takes, for a thread that waits, a task that it wants, or one that no other thread may run.
-Task* Engine::pop_for_waiting(WorkerSlot& slot) {
-  if (Task* const task = pop_wanted(slot, *slot.wait.wants)) return task;
-  return pop_own(slot);
 }
 
 /// Completes tasks whose last Completion has been resolved, until one of them leaves a task to run

@@ -15,8 +15,7 @@ namespace trellis::Impl {
 
 struct Task;
 
-/// The turns that a thread gives to the queues of the engine, see `Engine::pop`. Only that thread
-/// uses them.
+/// The turns that a thread gives to the queues of the engine, see `Engine::pop`.
 struct QueueTurns {
   int since_continuation = 0;  ///< tasks
   int awaited_in_row = 0;      ///< tasks

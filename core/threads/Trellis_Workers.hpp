@@ -129,6 +129,8 @@ class TaskSource {
   [[nodiscard]] virtual bool has_ready(WorkerSlot const& slot) const = 0;
   /// Returns about how many tasks are ready.
   [[nodiscard]] virtual std::size_t backlog() const = 0;
+  /// True if there is a device, or a function, to be polled.
+  [[nodiscard]] virtual bool polls() const = 0;
   /// Called when `has_ready`. Returns the time for which the thread may sleep first, as nothing is
   /// ready and polling has been in vain for long. 0: it may not sleep.
   [[nodiscard]] virtual std::chrono::nanoseconds nap(WorkerSlot const& slot) const = 0;
@@ -314,7 +316,6 @@ class Workers {
   using Nap = std::chrono::nanoseconds;
   void sleep_blocked(Condition done, WorkerSlot& slot, Nap nap, bool in_task);
   WorkerSlot* enter();
-  void leave(WorkerSlot& slot, Until const& until);
   void consider_lending();
   template <class F>
   void take_back_if(F const& may, WorkerSlot const& slot);

@@ -82,6 +82,7 @@ class Source final : public TaskSource {
     return m_keeps ? !m_kept.empty() : !m_queue.empty();
   }
   [[nodiscard]] std::size_t backlog() const override { return m_queue.size() + m_kept.size(); }
+  [[nodiscard]] bool polls() const override { return false; }
   [[nodiscard]] std::chrono::nanoseconds nap(WorkerSlot const&) const override { return {}; }
   [[nodiscard]] bool has_own(WorkerSlot const&) const override { return false; }
   void found_nothing(WorkerSlot&) override {}
@@ -140,7 +141,7 @@ void work_while_waiting() {
   source.workers.stop();
 }
 
-/// As Waiting::wait_on_no_task.
+/// As Waiting::tell_when_done.
 void wait_for_task() {
   Source source(1);
   Task& task = source.task_of_one;
