@@ -141,7 +141,6 @@ void Waiting::wait_and_help(Until const& until, FunctionRef<void(Until const&)> 
   Condition const rather_than_sleep = rather;
   Until const asked{until.done, &rather_than_sleep, until.then_submits};
   wait(asked);
-  if (until.done() || continues()) return;
   auto since = std::chrono::steady_clock::now();
   for (std::uint64_t seen = m_kernel.completed();; wait(asked)) {
     if (until.done() || continues()) return;
@@ -442,19 +441,6 @@ class AtEnd {
 
 }  // namespace
 
-/// Runs ready tasks that come before the awaited one. Other threads would run them as well. But all
-/// of these may be in tasks that wait for this one, unknown to the engine: at a lock that this task
-/// holds, or at the initialisation of a static variable. The search for circles of waits knows this
-/// wait. True when it is over.
-bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
-  LiveAccess const awaited{handle.task, handle.id};
-  auto const is_awaited = [awaited](Task const& task) { return is_or_within(task, awaited); };
-  auto const needed = [&](Task const& task) {
-    return is_awaited(task) || leads_by_edges(task, awaited, is_awaited);
-  };
-  return run_needed(frame, needed, [&] { return m_kernel.is_done(handle); });
-}
-
 /// Does the rest of `wait_long`: other threads have what the wait needs, or no thread has it yet.
 void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate* gate) {
   auto const begin = std::chrono::steady_clock::now();
@@ -466,28 +452,20 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
   auto const done = [&] { return m_kernel.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};
   Frame::HeldUp const held_up = frame.held_up();
-  /// Registers what this wait holds up, while this object exists.
-  struct Registered {
-    Registered(Waiting& in_waiting, Frame::HeldUp const& which, LiveAccess for_what, bool checks)
-        : waiting(in_waiting), held(which), awaited(for_what) {
-      {
-        std::lock_guard const lock(waiting.m_features.waiters.mutex());
-        if (checks) waiting.check_no_cycle(held, awaited);
-        for (LiveAccess const& each : held) waiting.m_features.waiters.add({each, awaited});
-      }
-      waiting.main_looks_again();
+  auto const begin_wait = [&](LiveAccess what, bool checks) {
+    {
+      std::lock_guard const lock(m_features.waiters.mutex());
+      if (checks) check_no_cycle(held_up, what);
+      for (LiveAccess const& each : held_up) m_features.waiters.add({each, what});
     }
-    Registered(Registered const&) = delete;
-    Registered& operator=(Registered const&) = delete;
-    ~Registered() {
-      std::lock_guard const lock(waiting.m_features.waiters.mutex());
-      for (LiveAccess const& each : held) waiting.m_features.waiters.remove({each, awaited});
-    }
-    Waiting& waiting;
-    Frame::HeldUp const& held;
-    LiveAccess const awaited;
+    main_looks_again();
   };
-  Registered const registered(*this, held_up, awaited, true);
+  auto const end_wait = [&](LiveAccess what) {
+    std::lock_guard const lock(m_features.waiters.mutex());
+    for (LiveAccess const& each : held_up) m_features.waiters.remove({each, what});
+  };
+  begin_wait(awaited, true);
+  AtEnd const registered([&] { end_wait(awaited); });
 
   if (!tell_when_done(handle)) return;
   if (gate != nullptr) gate->open(frame.slot);
@@ -505,21 +483,21 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
                    .impl();
-      if (next == nullptr && done()) break;
-      if (next == nullptr && may_come) {
-        SerialTurn::Release const others(m_serial_turn);
-        HelpedGraphs::help_all_but(m_kernel);
-        std::this_thread::sleep_for(turn_of_others);
+      if (next != nullptr) {
+        m_kernel.run(next, frame.slot, done);
         continue;
       }
-      if (next == nullptr) {
+      if (done()) break;
+      if (!may_come) {
         m_polling.stop(frame.slot);
         look_for_cycle_again(frame, awaited);
         throw Error(
             Error::Kind::deadlock,
             "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
       }
-      m_kernel.run(next, frame.slot, done);
+      SerialTurn::Release const others(m_serial_turn);
+      HelpedGraphs::help_all_but(m_kernel);
+      std::this_thread::sleep_for(turn_of_others);
     }
     m_polling.stop(frame.slot);
     return;
@@ -539,6 +517,10 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
   AtEnd const wake_holders([&] {
     for (Task* task : holders) m_features.exclusion.wake(*task);
   });
+  auto const is_awaited = [awaited](Task const& task) { return is_or_within(task, awaited); };
+  auto const comes_before = [&](Task const& task) {
+    return is_awaited(task) || leads_by_edges(task, awaited, is_awaited);
+  };
   bool is_first = true;
   auto look_again = first_without_look;
   while (!done()) {
@@ -555,11 +537,16 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
         std::this_thread::sleep_for(turn_of_others);
       }
       // The waiting task cannot go on before the one above it on this stack is done.
-      Registered const stacked(*this, held_up, {bound, bound->id}, false);
+      LiveAccess const above{bound, bound->id};
+      begin_wait(above, false);
+      AtEnd const stacked([&] { end_wait(above); });
       m_kernel.run(bound, frame.slot, [] { return true; });
       continue;
     }
-    if (run_before(frame, handle) || run_needed_for(frame, handle)) return;
+    // Other threads would run what comes before the awaited task as well. But all of these may be
+    // in tasks that wait for this one, unknown to the engine: at a lock that this task holds, or at
+    // the initialisation of a static variable.
+    if (run_needed(frame, comes_before, done) || run_needed_for(frame, handle)) return;
     if (frame.slot.is_main && m_polling.any_of_main()) {
       Workers::Absence const absence(m_workers, frame.slot);
       m_polling.poll_of_main(frame.slot);
@@ -567,7 +554,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
       std::this_thread::yield();
       continue;
     }
-    // What comes before the awaited task may become ready on a stuck thread, see run_before.
+    // What comes before the awaited task may become ready on a thread that is stuck in that way.
     auto const until = std::chrono::steady_clock::now() + look_again;
     look_again = std::min(2 * look_again, longest_without_look);
     bool is_late = false;
@@ -582,20 +569,6 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
   }
 }
 
-namespace {
-
-/// True if nothing is left of a task except its body, or the child that is its rest, on this
-/// thread.
-struct ChildrenOver {
-  OpenChildren const& open;
-  bool const is_continuation;
-  [[gnu::always_inline]] bool operator()() const {
-    return is_continuation ? open.is_one_child() : open.is_only_body();
-  }
-};
-
-}  // namespace
-
 /// Does the work of wait_for_children.
 [[gnu::always_inline]] inline void Waiting::wait_for_children_here(TaskHandle const& self,
                                                                    TaskHandle const& running,
@@ -606,7 +579,10 @@ struct ChildrenOver {
   Scope* const scope = task.inner.get();  // lives as long as the task
   push_held(frame->slot);
   bool const is_continuation = running.id != self.id;
-  ChildrenOver const all_done{scope->open, is_continuation};
+  // Nothing is left of the task except its body, or the child that is its rest, on this thread.
+  auto const all_done = [&open = scope->open, is_continuation] {
+    return is_continuation ? open.is_one_child() : open.is_only_body();
+  };
   LiveAccess const whole{&task, task.id};
   auto const is_child = [&](Task const& each) { return is_within(each, whole); };
   if (m_features.fusion.any()) m_features.fusion.release_needed(is_child, frame->slot);

@@ -103,7 +103,6 @@ class Waiting {
   template <class Needed, class Done>
   bool run_needed_for_long(Frame& frame, Needed const& needed, Done const& done);
   bool run_needed_for(Frame& frame, TaskHandle const& handle);
-  bool run_before(Frame& frame, TaskHandle const& handle);
   void wait_for_children_here(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   void wait_for_gated(TaskHandle const& handle, Frame* frame, bool lets_go, ForkJoinGate* gate);
   void wait_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate* gate);

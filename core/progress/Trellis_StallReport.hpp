@@ -2,12 +2,15 @@
 #ifndef TRELLIS_IMPL_STALLREPORT_HPP
 #define TRELLIS_IMPL_STALLREPORT_HPP
 
+#include <access/Trellis_AccessTable.hpp>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace trellis::Impl {
 
@@ -37,6 +40,7 @@ class StallReport {
  private:
   void watch();
   [[nodiscard]] std::string report() const;
+  [[nodiscard]] std::string line_of(LiveAccess task, std::vector<TaskId> const& before) const;
 
   Kernel& m_kernel;
   Polling& m_polling;

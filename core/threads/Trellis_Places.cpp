@@ -99,22 +99,10 @@ bool Places::migrate(std::span<int const> /*taken*/) noexcept {
 
 #ifdef TRELLIS_HAS_HWLOC
 
-class Cpus {
- public:
-  Cpus() : m_set(hwloc_bitmap_alloc()) {}
-  explicit Cpus(hwloc_const_bitmap_t other) : m_set(hwloc_bitmap_dup(other)) {}
-  Cpus(Cpus&& other) noexcept : m_set(std::exchange(other.m_set, nullptr)) {}
-  Cpus& operator=(Cpus other) noexcept {
-    std::swap(m_set, other.m_set);
-    return *this;
-  }
-  ~Cpus() { hwloc_bitmap_free(m_set); }
-  [[nodiscard]] hwloc_bitmap_t get() const { return m_set; }
-  [[nodiscard]] int count() const { return hwloc_bitmap_weight(m_set); }  ///< -1: infinite
-
- private:
-  hwloc_bitmap_t m_set;
+struct FreeBitmap {
+  void operator()(hwloc_bitmap_t set) const { hwloc_bitmap_free(set); }
 };
+using Cpus = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 
 namespace {
 
@@ -132,9 +120,9 @@ hwloc_topology_t topology() {
 
 /// Returns the processors that the process may use.
 Cpus allowed() {
-  Cpus cpus(hwloc_topology_get_allowed_cpuset(topology()));
+  Cpus cpus(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology())));
 #ifdef __linux__
-  Cpus mask;
+  Cpus const mask(hwloc_bitmap_alloc());
   if (CPU_COUNT(&mask_of_process()) > 0 &&
       hwloc_cpuset_from_glibc_sched_affinity(topology(), mask.get(), &mask_of_process(),
                                              sizeof(cpu_set_t)) == 0)
@@ -153,9 +141,9 @@ std::vector<Cpus> places_of_cores(int cores_each) {
   int taken = 0;
   for (hwloc_obj_t core = nullptr;
        (core = hwloc_get_next_obj_by_type(topology(), kind, core)) != nullptr;) {
-    Cpus own(core->cpuset);
+    Cpus own(hwloc_bitmap_dup(core->cpuset));
     hwloc_bitmap_and(own.get(), own.get(), usable.get());
-    if (own.count() == 0) continue;
+    if (hwloc_bitmap_iszero(own.get()) != 0) continue;
     if (taken++ % cores_each == 0)
       places.push_back(std::move(own));
     else
@@ -200,7 +188,7 @@ std::vector<Cpus> places_of_list(std::string_view list, std::string const& graph
       hwloc_bitmap_list_snprintf(text, sizeof text, usable.get());
       refuse(graph, list, "but the process may only use the processors " + std::string(text));
     }
-    Cpus one;
+    Cpus one(hwloc_bitmap_alloc());
     hwloc_bitmap_only(one.get(), number);
     places.push_back(std::move(one));
   }
@@ -222,18 +210,12 @@ void run_on(Cpus const& cpus) noexcept {
   hwloc_set_cpubind(topology(), cpus.get(), HWLOC_CPUBIND_THREAD);
 }
 
-/// Returns where the calling thread may run, for `return_to`. Null: that is unknown.
-hwloc_bitmap_t runs_on() noexcept {
-  hwloc_bitmap_t const cpus = hwloc_bitmap_alloc();
-  if (cpus == nullptr || hwloc_get_cpubind(topology(), cpus, HWLOC_CPUBIND_THREAD) == 0)
-    return cpus;
-  hwloc_bitmap_free(cpus);
-  return nullptr;
-}
-
-void return_to(hwloc_bitmap_t cpus) noexcept {
-  hwloc_set_cpubind(topology(), cpus, HWLOC_CPUBIND_THREAD);
-  hwloc_bitmap_free(cpus);
+/// Returns where the calling thread may run. Null: that is unknown.
+Cpus runs_on() noexcept {
+  Cpus cpus(hwloc_bitmap_alloc());
+  if (cpus != nullptr && hwloc_get_cpubind(topology(), cpus.get(), HWLOC_CPUBIND_THREAD) != 0)
+    cpus.reset();
+  return cpus;
 }
 
 }  // namespace
@@ -250,7 +232,7 @@ struct Places::Sets {
     std::vector<Cpus> found =
         request == "core" ? places_of_cores(threads_per_worker) : places_of_list(request, graph);
     if (found.empty()) refuse(graph, request, "but hwloc finds no processor that it may use");
-    Cpus together;
+    Cpus together(hwloc_bitmap_alloc());
     for (Cpus const& each : found) hwloc_bitmap_or(together.get(), together.get(), each.get());
     places = std::move(found);
     all = std::move(together);
@@ -285,8 +267,8 @@ void Places::bind_main() {
   s_any_bound.store(true, std::memory_order_relaxed);
   m_sets->main = std::this_thread::get_id();
   if (t_bound.graphs++ == 0) {
-    t_bound.before = runs_on();
-    if (t_bound.before == nullptr) t_bound.before = hwloc_bitmap_dup(allowed().get());
+    t_bound.before = runs_on().release();
+    if (t_bound.before == nullptr) t_bound.before = allowed().release();
   }
   run_on(m_sets->places.front());
 }
@@ -294,7 +276,7 @@ void Places::bind_main() {
 void Places::release_main() noexcept {
   if (m_sets == nullptr || m_sets->main != std::this_thread::get_id()) return;
   m_sets->main = {};
-  if (--t_bound.graphs == 0) return_to(std::exchange(t_bound.before, nullptr));
+  if (--t_bound.graphs == 0) run_on(Cpus(std::exchange(t_bound.before, nullptr)));
 }
 
 void Places::bind_worker(int number) const noexcept {
@@ -308,7 +290,7 @@ void Places::bind_worker(int number) const noexcept {
 
 Places::Spread::Spread(Places const& places, bool is_on) noexcept {
   if (!is_on || !s_any_bound.load(std::memory_order_relaxed)) return;
-  m_before = runs_on();
+  m_before = runs_on().release();
   if (m_before == nullptr) return;
   if (places.m_sets != nullptr)
     run_on(places.m_sets->all);
@@ -317,7 +299,7 @@ Places::Spread::Spread(Places const& places, bool is_on) noexcept {
 }
 
 Places::Spread::~Spread() {
-  if (m_before != nullptr) return_to(static_cast<hwloc_bitmap_t>(m_before));
+  if (m_before != nullptr) run_on(Cpus(static_cast<hwloc_bitmap_t>(m_before)));
 }
 
 #else
