@@ -18,7 +18,7 @@ class FunctionRef<R(Args...)> {
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
              std::is_invocable_r_v<R, F&, Args...>)
-  FunctionRef(F&& callable)
+  constexpr FunctionRef(F&& callable)
       : m_callable(const_cast<void*>(static_cast<void const*>(std::addressof(callable)))),
         m_call([](void* f, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(f))(std::forward<Args>(args)...);

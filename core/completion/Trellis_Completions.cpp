@@ -60,7 +60,7 @@ void Completions::say(TaskHandle const& handle, What what, std::exception_ptr co
   bool const is_last = scope.open.child_over(Children::runs_body(Frame::top, scope));
   if (is_last) m_said.push(task);
   m_open.fetch_sub(1, std::memory_order_seq_cst);
-  if (is_last) m_kernel.workers().wake_to_complete();
+  if (is_last) m_kernel.workers().ready_added();
 }
 
 Task* Completions::complete_said(WorkerSlot& slot) {

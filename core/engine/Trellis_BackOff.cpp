@@ -79,6 +79,7 @@ void Engine::back_off(WorkerSlot& slot) {
 }
 
 void Engine::found_nothing(WorkerSlot& slot) {
+  idle(slot);
   if (!m_workers.submitter_has_core()) return;
   if (slot.wait.is_on || Frame::top != nullptr || polls() || m_workers.oversubscribed()) return;
   if (m_leader.follow(in_all)) return;

@@ -111,13 +111,14 @@ class Engine final : public Kernel, private TaskSource {
   [[nodiscard]] bool polls() const override { return m_polling.busy(); }
   [[nodiscard]] bool has_own(WorkerSlot const& slot) const override;
   [[nodiscard]] std::chrono::nanoseconds nap(WorkerSlot const& slot) const override;
-  void idle(WorkerSlot& slot) override;
   void found_nothing(WorkerSlot& slot) override;
   void leaves(WorkerSlot& slot) override;
 
   [[nodiscard]] bool has_task(WorkerSlot const& slot) const;
+  void idle(WorkerSlot& slot);
 
-  [[gnu::cold]] Task* pop_for_waiting(WorkerSlot& slot);
+  template <class Queue, class Others>
+  Task* pop_by_turns(Queue& queue, int& in_row, Others const& pop_other);
   [[gnu::noinline]] Task* pop_awaited(WorkerSlot& slot);
   [[nodiscard]] Task* pop_of_main(WorkerSlot& slot);
   Task* pop_continuation(WorkerSlot& slot);

@@ -88,8 +88,10 @@ bool Engine::has_own(WorkerSlot const& slot) const {
 /// finds no task polls progress functions below.
 Task* Engine::pop(WorkerSlot& slot) {
   m_polling.launch_offered(slot);
-  if (slot.wait.wants != nullptr) [[unlikely]]
-    return pop_for_waiting(slot);
+  if (slot.wait.wants != nullptr) [[unlikely]] {  // also tasks that no other thread may run
+    Task* const task = pop_wanted(slot, *slot.wait.wants);
+    return task != nullptr ? task : pop_own(slot);
+  }
   if (!slot.search.is_on && m_polling.is_due(slot)) m_polling.poll(slot, false);
   if (m_features.completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(slot)) return task;
@@ -113,34 +115,26 @@ Task* Engine::pop(WorkerSlot& slot) {
   return rests ? pop_continuation(slot) : nullptr;
 }
 
-/// Takes the next task of the main thread; after a few of them one of other threads, if there is
-/// one.
+/// Takes a task from the queue; after a few of them one of the others, if there is one.
+template <class Queue, class Others>
+Task* Engine::pop_by_turns(Queue& queue, int& in_row, Others const& pop_other) {
+  if (in_row++ < before_others) return queue.pop();
+  in_row = 0;
+  Task* const task = pop_other();
+  return task != nullptr ? task : queue.pop();
+}
+
 Task* Engine::pop_of_main(WorkerSlot& slot) {
   if (!m_main.has_first()) return nullptr;
-  if (slot.turns.of_main_in_row < before_others) {
-    ++slot.turns.of_main_in_row;
-    return m_main.pop();
-  }
-  slot.turns.of_main_in_row = 0;
-  if (Task* const task = m_awaited.pop()) return task;
-  Task* const task = m_policy->pop(slot.number).impl();
-  return task != nullptr ? task : m_main.pop();
+  return pop_by_turns(m_main, slot.turns.of_main_in_row, [&] {
+    Task* const task = m_awaited.pop();
+    return task != nullptr ? task : m_policy->pop(slot.number).impl();
+  });
 }
 
 Task* Engine::pop_awaited(WorkerSlot& slot) {
-  if (slot.turns.awaited_in_row < before_others) {
-    ++slot.turns.awaited_in_row;
-    return m_awaited.pop();
-  }
-  slot.turns.awaited_in_row = 0;
-  Task* const task = m_policy->pop(slot.number).impl();
-  return task != nullptr ? task : m_awaited.pop();
-}
-
-/// Takes, for a thread that waits, a task that it wants, or one that no other thread may run.
-Task* Engine::pop_for_waiting(WorkerSlot& slot) {
-  if (Task* const task = pop_wanted(slot, *slot.wait.wants)) return task;
-  return pop_own(slot);
+  return pop_by_turns(m_awaited, slot.turns.awaited_in_row,
+                      [&] { return m_policy->pop(slot.number).impl(); });
 }
 
 /// Completes tasks whose last Completion has been resolved, until one of them leaves a task to run
@@ -181,6 +175,7 @@ Task* Engine::pop_continuation(WorkerSlot& slot) {
   return slot.turns.own_continuation_next ? m_continuations.pop() : m_main.pop_continuation();
 }
 
+/// Gives the cells that the thread has freed back to all.
 void Engine::idle(WorkerSlot& slot) {
   if (slot.cells.first == nullptr) return;
   m_slab.recycle_chain(slot.cells.first, slot.cells.last);
@@ -188,6 +183,7 @@ void Engine::idle(WorkerSlot& slot) {
 }
 
 void Engine::leaves(WorkerSlot& slot) {
+  idle(slot);
   m_polling.stop(slot);
 }
 

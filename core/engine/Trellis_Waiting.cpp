@@ -84,13 +84,12 @@ void Waiting::rethrow(TaskHandle const& handle) const {
     throw make_error(found.shown_as, found.task_text, *found.failure);
 }
 
-void Waiting::wait_on_no_task(TaskHandle const& handle) {
-  {
-    std::lock_guard const lock(handle.task->lock);
-    if (m_kernel.is_done(handle)) return;
-    handle.task->has_waiter = true;
-  }
-  wait_outside({[&] { return m_kernel.is_done(handle); }});
+/// Lets the task wake threads that wait when it is complete. False: it is.
+bool Waiting::tell_when_done(TaskHandle const& handle) {
+  std::lock_guard const lock(handle.task->lock);
+  if (m_kernel.is_done(handle)) return false;
+  handle.task->has_waiter = true;
+  return true;
 }
 
 /// The thread may be in a task of another graph, above one of this graph that waits. It gives its
@@ -121,12 +120,10 @@ class Waiting::AbsenceElsewhere {
 void Waiting::wait_outside(Until const& until) {
   refuse_in_progress_function();
   if (m_serial) return wait_serially(until);
-  auto const work = [&](Until const& asked) { m_workers.work_until(asked); };
-  Frame const* const outer = Frame::top;
-  if (outer == nullptr) return wait_and_help(until, work);
   if (until.done()) return;
   AbsenceElsewhere const absence(m_kernel);
-  if (m_workers.on_main_thread()) return wait_and_help(until, work);
+  if (Frame::top == nullptr || m_workers.on_main_thread())
+    return wait_and_help(until, [&](Until const& asked) { m_workers.work_until(asked); });
   wait_and_help(until, [&](Until const& asked) {
     if (asked.rather_than_sleep == nullptr || !(*asked.rather_than_sleep)())
       m_workers.sleep_until(asked);
@@ -144,7 +141,6 @@ void Waiting::wait_and_help(Until const& until, FunctionRef<void(Until const&)> 
   Condition const rather_than_sleep = rather;
   Until const asked{until.done, &rather_than_sleep, until.then_submits};
   wait(asked);
-  if (until.done() || continues()) return;
   auto since = std::chrono::steady_clock::now();
   for (std::uint64_t seen = m_kernel.completed();; wait(asked)) {
     if (until.done() || continues()) return;
@@ -159,26 +155,17 @@ void Waiting::wait_and_help(Until const& until, FunctionRef<void(Until const&)> 
   }
 }
 
-void Waiting::help() {
-  if (m_serial)
-    help_serially();
-  else if (m_workers.on_main_thread())
-    help_on_main();
-}
-
 /// Runs tasks that are bound to the main thread; workers run all others.
-void Waiting::help_on_main() {
+void Waiting::help() {
+  if (m_serial) return help_serially();
+  if (!m_workers.on_main_thread()) return;
   if (Frame::of(m_kernel) != nullptr || ProgressSource::is_calling()) return;
   if (m_workers.slot(0).in_use.load(std::memory_order_relaxed)) return;  // by this thread
   m_polling.call_all(m_kernel.own_slot(), true);
   auto const done = [&] { return m_main.empty(); };
-  auto const always = [] { return true; };
   auto const none = [](Task const&) { return false; };
-  Condition const rather_than_sleep = always;
   FunctionRef<bool(Task const&)> const wants = none;
-  Until until{done, &rather_than_sleep};
-  until.wants = &wants;
-  m_workers.work_until(until);
+  m_workers.work_until({done, &always, false, &wants});
 }
 
 inline void Waiting::refuse_in_progress_function() const {
@@ -192,24 +179,17 @@ void Waiting::refuse_wait_of_progress_function() const {
                                          "; it is called by threads that this graph waits for");
 }
 
-void Waiting::wait_serially(Until const& until) {
-  std::optional<AbsenceElsewhere> absence;
-  if (Frame::top != nullptr) absence.emplace(m_kernel);
-  run_serially(until);
-}
-
 /// Runs tasks serially, see SerialTurn. The longer the thread has waited, the longer it sleeps, see
 /// Polling::nap. It asks `rather_than_sleep` while it has the turn. For if another thread has the
 /// turn, that one is in the middle of a task, which is no longer ready, and not complete.
-void Waiting::run_serially(Until const& until) {
+void Waiting::wait_serially(Until const& until) {
+  AbsenceElsewhere const absence(m_kernel);
   auto since = std::chrono::steady_clock::now();
   auto const done = [&] { return until.done() || m_kernel.has_only_open_completions(); };
-  auto const always = [] { return true; };
-  Condition const rather_than_sleep = always;
   while (!until.done()) {
     {
       SerialTurn::Hold const turn(m_serial_turn);
-      m_workers.work_until(Until{done, &rather_than_sleep, until.then_submits});
+      m_workers.work_until({done, &always, until.then_submits});
       if (until.done()) return;
       m_polling.call_all(m_kernel.own_slot(), m_workers.on_main_thread());
       if (m_features.completions.any_said()) {
@@ -239,12 +219,7 @@ void Waiting::help_serially() {
   if (Frame::of(m_kernel) != nullptr || ProgressSource::is_calling()) return;
   SerialTurn::Hold const turn(m_serial_turn, std::try_to_lock);
   if (!turn.is_new()) return;
-  auto const run = [&] {
-    auto const never = [] { return false; };
-    auto const always = [] { return true; };
-    Condition const rather_than_sleep = always;
-    m_workers.work_until(Until{never, &rather_than_sleep});
-  };
+  auto const run = [&] { m_workers.work_until({[] { return false; }, &always}); };
   run();
   m_polling.call_all(m_kernel.own_slot(), m_workers.on_main_thread());
   if (m_features.completions.any_said()) run();
@@ -311,8 +286,7 @@ inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, ForkJoi
   LiveAccess const awaited{handle.task, handle.id};
   LiveAccess const waiter{&frame.task, frame.task.id};
   auto const leads_to_child = [&](Task const& task) {
-    bool const is_it = &task == awaited.task && task.id == awaited.id;
-    return (is_it || is_within(task, awaited)) && is_within(*awaited.task, waiter);
+    return is_or_within(task, awaited) && is_within(*awaited.task, waiter);
   };
   auto const done = [awaited] {  // it is not recorded
     return awaited.task->live_id.load(std::memory_order_acquire) != awaited.id;
@@ -358,19 +332,18 @@ void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go
                              ForkJoinGate* gate) {
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
   TaskHandle const handle = m_kernel.resolve(asked);
-  bool const is_done = m_kernel.is_done(handle);
-  if (!is_done) refuse_in_progress_function();
-  ForkJoins::HeldStarted children_run;
-  if (!is_done && frame != nullptr) children_run = m_features.fork_joins.start_held(*frame);
-  if (is_done) {
-    // as below
-  } else if ((handle.id & PlanNode::recorded) != 0) {
-    m_features.plans.wait_for_replay(handle);
-  } else if (frame != nullptr) {
-    if (lets_go && m_features.fusion.any()) m_features.fusion.release_all(frame->slot);
-    return wait_inside(*frame, handle, gate);
-  } else {
-    wait_on_no_task(handle);
+  if (!m_kernel.is_done(handle)) {
+    refuse_in_progress_function();
+    ForkJoins::HeldStarted children_run;
+    if (frame != nullptr) children_run = m_features.fork_joins.start_held(*frame);
+    if ((handle.id & PlanNode::recorded) != 0) {
+      m_features.plans.wait_for_replay(handle);
+    } else if (frame != nullptr) {
+      if (lets_go && m_features.fusion.any()) m_features.fusion.release_all(frame->slot);
+      return wait_inside(*frame, handle, gate);
+    } else if (tell_when_done(handle)) {
+      wait_outside({[&] { return m_kernel.is_done(handle); }});
+    }
   }
 }
 
@@ -391,31 +364,21 @@ void Waiting::wait_for_fork_join(TaskHandle const& asked, ForkJoinGate& gate) {
   TaskHandle const handle = m_kernel.resolve(asked);
   if (m_kernel.is_done(handle)) return;
   refuse_in_progress_function();
-  {
-    std::lock_guard const lock(handle.task->lock);
-    if (m_kernel.is_done(handle)) return;
-    handle.task->has_waiter = true;
-  }
+  if (!tell_when_done(handle)) return;
   gate.open(m_kernel.own_slot());
   auto const is_over = [&] { return m_kernel.is_done(handle); };
   if (m_serial || Frame::top != nullptr) return wait_outside({is_over});
   LiveAccess const whole{handle.task, handle.id};
-  auto const is_of_fork_join = [&](Task const& task) {
-    return (&task == whole.task && task.id == whole.id) || is_within(task, whole);
-  };
+  auto const is_of_fork_join = [&](Task const& task) { return is_or_within(task, whole); };
   FunctionRef<bool(Task const&)> const wants = is_of_fork_join;
-  auto const always = [] { return true; };
-  Condition const rather_than_sleep = always;
-  Until until{is_over, &rather_than_sleep};
-  until.wants = &wants;
   while (!is_over()) {
-    m_workers.work_until(until);
+    m_workers.work_until({is_over, &always, false, &wants});
     if (is_over()) return;
     if (!m_workers.on_main_thread()) return m_workers.sleep_until({is_over});
     if (m_polling.any_of_main())
       std::this_thread::yield();  // it asks again at once
     else
-      m_workers.sleep_on_main_until([&] { return is_over() || !m_main.empty(); });
+      m_workers.sleep_until({[&] { return is_over() || !m_main.empty(); }});
   }
 }
 
@@ -431,9 +394,7 @@ void Waiting::refuse_while_launched(Frame const& frame) const {
 /// Runs tasks that the wait needs. True when the task is done.
 bool Waiting::run_needed_for(Frame& frame, TaskHandle const& handle) {
   LiveAccess const awaited{handle.task, handle.id};
-  auto const needed = [awaited](Task const& task) {
-    return (&task == awaited.task && task.id == awaited.id) || is_within(task, awaited);
-  };
+  auto const needed = [awaited](Task const& task) { return is_or_within(task, awaited); };
   return run_needed_for_long(frame, needed, [&] { return m_kernel.is_done(handle); });
 }
 
@@ -463,78 +424,48 @@ bool leads_by_edges(Task const& ready, LiveAccess awaited,
   return found;
 }
 
-/// Tells the recorder, if there is one, how long a body has slept.
-class SleepRecord {
+/// Calls a function at the end of its life.
+template <class F>
+class AtEnd {
  public:
-  SleepRecord(Recorder* recorder, Frame const& frame)
-      : m_recorder(frame.what == Frame::What::runs ? recorder : nullptr), m_task(frame.task) {
-    if (m_recorder != nullptr) m_begin = std::chrono::steady_clock::now();
-  }
-  SleepRecord(SleepRecord const&) = delete;
-  SleepRecord& operator=(SleepRecord const&) = delete;
-  ~SleepRecord() {
-    if (m_recorder != nullptr)
-      m_recorder->slept(m_task, std::chrono::steady_clock::now() - m_begin);
-  }
+  explicit AtEnd(F function) : m_function(function) {}
+  AtEnd(AtEnd const&) = delete;
+  AtEnd& operator=(AtEnd const&) = delete;
+  ~AtEnd() { m_function(); }
 
  private:
-  Recorder* const m_recorder;
-  Task const& m_task;
-  std::chrono::steady_clock::time_point m_begin{};
+  F const m_function;
 };
 
 }  // namespace
 
-/// Runs ready tasks that come before the awaited one. Other threads would run them as well. But all
-/// of these may be in tasks that wait for this one, unknown to the engine: at a lock that this task
-/// holds, or at the initialisation of a static variable. The search for circles of waits knows this
-/// wait. True when it is over.
-bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
-  LiveAccess const awaited{handle.task, handle.id};
-  auto const is_awaited = [awaited](Task const& task) {
-    return (&task == awaited.task && task.id == awaited.id) || is_within(task, awaited);
-  };
-  auto const needed = [&](Task const& task) {
-    return is_awaited(task) || leads_by_edges(task, awaited, is_awaited);
-  };
-  return run_needed(frame, needed, [&] { return m_kernel.is_done(handle); });
-}
-
 /// Does the rest of `wait_long`: other threads have what the wait needs, or no thread has it yet.
 void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate* gate) {
-  SleepRecord const record(m_kernel.recorder(), frame);
+  auto const begin = std::chrono::steady_clock::now();
+  AtEnd const record([&] {
+    Recorder* const recorder = m_kernel.recorder();
+    if (recorder != nullptr && frame.what == Frame::What::runs)
+      recorder->slept(frame.task, std::chrono::steady_clock::now() - begin);
+  });
   auto const done = [&] { return m_kernel.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};
   Frame::HeldUp const held_up = frame.held_up();
-  /// Registers what this wait holds up, while this object exists.
-  struct Registered {
-    Registered(Waiting& in_waiting, Frame::HeldUp const& which, LiveAccess for_what, bool checks)
-        : waiting(in_waiting), held(which), awaited(for_what) {
-      {
-        std::lock_guard const lock(waiting.m_features.waiters.mutex());
-        if (checks)
-          for (LiveAccess const& each : held) waiting.check_no_cycle(each, awaited);
-        for (LiveAccess const& each : held) waiting.m_features.waiters.add({each, awaited});
-      }
-      waiting.main_looks_again();
+  auto const begin_wait = [&](LiveAccess what, bool checks) {
+    {
+      std::lock_guard const lock(m_features.waiters.mutex());
+      if (checks) check_no_cycle(held_up, what);
+      for (LiveAccess const& each : held_up) m_features.waiters.add({each, what});
     }
-    Registered(Registered const&) = delete;
-    Registered& operator=(Registered const&) = delete;
-    ~Registered() {
-      std::lock_guard const lock(waiting.m_features.waiters.mutex());
-      for (LiveAccess const& each : held) waiting.m_features.waiters.remove({each, awaited});
-    }
-    Waiting& waiting;
-    Frame::HeldUp const& held;
-    LiveAccess const awaited;
+    main_looks_again();
   };
-  Registered const registered(*this, held_up, awaited, true);
+  auto const end_wait = [&](LiveAccess what) {
+    std::lock_guard const lock(m_features.waiters.mutex());
+    for (LiveAccess const& each : held_up) m_features.waiters.remove({each, what});
+  };
+  begin_wait(awaited, true);
+  AtEnd const registered([&] { end_wait(awaited); });
 
-  {
-    std::lock_guard const lock(handle.task->lock);
-    if (m_kernel.is_done(handle)) return;
-    handle.task->has_waiter = true;
-  }
+  if (!tell_when_done(handle)) return;
   if (gate != nullptr) gate->open(frame.slot);
   if (m_serial) {
     auto& order = static_cast<SerialOrder&>(m_policy);
@@ -550,49 +481,44 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
                    .impl();
-      if (next == nullptr && done()) break;
-      if (next == nullptr && may_come) {
-        SerialTurn::Release const others(m_serial_turn);
-        HelpedGraphs::help_all_but(m_kernel);
-        std::this_thread::sleep_for(turn_of_others);
+      if (next != nullptr) {
+        m_kernel.run(next, frame.slot, done);
         continue;
       }
-      if (next == nullptr) {
+      if (done()) break;
+      if (!may_come) {
         m_polling.stop(frame.slot);
         look_for_cycle_again(frame, awaited);
         throw Error(
             Error::Kind::deadlock,
             "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
       }
-      m_kernel.run(next, frame.slot, done);
+      SerialTurn::Release const others(m_serial_turn);
+      HelpedGraphs::help_all_but(m_kernel);
+      std::this_thread::sleep_for(turn_of_others);
     }
     m_polling.stop(frame.slot);
     return;
   }
-  /// Lets tasks pass that would wait behind tasks which wait for this task, or for one that it is a
-  /// child of.
-  struct SleepingHolder {
-    Waiting& waiting;
-    Vector<Task*> holders;
-    SleepingHolder(Waiting& in_waiting, Frame& frame, Frame::HeldUp const& held)
-        : waiting(in_waiting) {
-      Vector<Task*> ready;
-      for (LiveAccess const& each : held) {
-        if (each.task->live_id.load(std::memory_order_relaxed) != each.id)
-          continue;  // it is over except for its body
-        for (Task* task = each.task; task != nullptr; task = enclosing(*task))
-          if (std::find(holders.begin(), holders.end(), task) == holders.end() &&
-              waiting.m_features.exclusion.sleep(*task, ready))
-            holders.push_back(task);
-      }
-      for (Task* task : ready) waiting.m_kernel.push(*task, &frame.slot);
-    }
-    SleepingHolder(SleepingHolder const&) = delete;
-    SleepingHolder& operator=(SleepingHolder const&) = delete;
-    ~SleepingHolder() {
-      for (Task* task : holders) waiting.m_features.exclusion.wake(*task);
-    }
-  } const sleeping_holder(*this, frame, held_up);
+  // Tasks may pass that would wait behind tasks which wait for this task, or for one that it is a
+  // child of.
+  Vector<Task*> holders, passing;
+  for (LiveAccess const& each : held_up) {
+    if (each.task->live_id.load(std::memory_order_relaxed) != each.id)
+      continue;  // it is over except for its body
+    for (Task* task = each.task; task != nullptr; task = enclosing(*task))
+      if (std::find(holders.begin(), holders.end(), task) == holders.end() &&
+          m_features.exclusion.sleep(*task, passing))
+        holders.push_back(task);
+  }
+  for (Task* task : passing) m_kernel.push(*task, &frame.slot);
+  AtEnd const wake_holders([&] {
+    for (Task* task : holders) m_features.exclusion.wake(*task);
+  });
+  auto const is_awaited = [awaited](Task const& task) { return is_or_within(task, awaited); };
+  auto const comes_before = [&](Task const& task) {
+    return is_awaited(task) || leads_by_edges(task, awaited, is_awaited);
+  };
   bool is_first = true;
   auto look_again = first_without_look;
   while (!done()) {
@@ -609,11 +535,16 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
         std::this_thread::sleep_for(turn_of_others);
       }
       // The waiting task cannot go on before the one above it on this stack is done.
-      Registered const stacked(*this, held_up, {bound, bound->id}, false);
+      LiveAccess const above{bound, bound->id};
+      begin_wait(above, false);
+      AtEnd const stacked([&] { end_wait(above); });
       m_kernel.run(bound, frame.slot, [] { return true; });
       continue;
     }
-    if (run_before(frame, handle) || run_needed_for(frame, handle)) return;
+    // Other threads would run what comes before the awaited task as well. But all of these may be
+    // in tasks that wait for this one, unknown to the engine: at a lock that this task holds, or at
+    // the initialisation of a static variable.
+    if (run_needed(frame, comes_before, done) || run_needed_for(frame, handle)) return;
     if (frame.slot.is_main && m_polling.any_of_main()) {
       Workers::Absence const absence(m_workers, frame.slot);
       m_polling.poll_of_main(frame.slot);
@@ -621,7 +552,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
       std::this_thread::yield();
       continue;
     }
-    // What comes before the awaited task may become ready on a stuck thread, see run_before.
+    // What comes before the awaited task may become ready on a thread that is stuck in that way.
     auto const until = std::chrono::steady_clock::now() + look_again;
     look_again = std::min(2 * look_again, longest_without_look);
     bool is_late = false;
@@ -636,20 +567,6 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
   }
 }
 
-namespace {
-
-/// True if nothing is left of a task except its body, or the child that is its rest, on this
-/// thread.
-struct ChildrenOver {
-  OpenChildren const& open;
-  bool const is_continuation;
-  [[gnu::always_inline]] bool operator()() const {
-    return is_continuation ? open.is_one_child() : open.is_only_body();
-  }
-};
-
-}  // namespace
-
 /// Does the work of wait_for_children.
 [[gnu::always_inline]] inline void Waiting::wait_for_children_here(TaskHandle const& self,
                                                                    TaskHandle const& running,
@@ -660,7 +577,10 @@ struct ChildrenOver {
   Scope* const scope = task.inner.get();  // lives as long as the task
   push_held(frame->slot);
   bool const is_continuation = running.id != self.id;
-  ChildrenOver const all_done{scope->open, is_continuation};
+  // Nothing is left of the task except its body, or the child that is its rest, on this thread.
+  auto const all_done = [&open = scope->open, is_continuation] {
+    return is_continuation ? open.is_one_child() : open.is_only_body();
+  };
   LiveAccess const whole{&task, task.id};
   auto const is_child = [&](Task const& each) { return is_within(each, whole); };
   if (m_features.fusion.any()) m_features.fusion.release_needed(is_child, frame->slot);
@@ -728,20 +648,20 @@ void Waiting::main_looks_again() {
   m_workers.main_ready_added();
 }
 
-/// Throws if waiting for `awaited` is hopeless, as it cannot be complete before `waiter` is: by
-/// dependencies, by other tasks that wait, or by exclusive areas.
-void Waiting::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
-  if (!m_features.waiters.holds_up(waiter, awaited.id)) return;
-  throw Error(Error::Kind::deadlock, "Trellis: " + text_of(waiter, m_submission) + " waits for " +
-                                         text_of(awaited, m_submission) +
-                                         ", which cannot be complete before it is");
+/// Throws if waiting for `awaited` is hopeless, see Waiters.
+void Waiting::check_no_cycle(Frame::HeldUp const& held, LiveAccess awaited) {
+  for (LiveAccess const& waiter : held)
+    if (m_features.waiters.holds_up(waiter, awaited.id))
+      throw Error(Error::Kind::deadlock, "Trellis: " + text_of(waiter, m_submission) +
+                                             " waits for " + text_of(awaited, m_submission) +
+                                             ", which cannot be complete before it is");
 }
 
 /// Called while a task waits. A replay may have queued behind one that this wait holds up. That
 /// adds no edge to a new task, so no other thread has looked for a circle.
 void Waiting::look_for_cycle_again(Frame const& frame, LiveAccess awaited) {
   std::lock_guard const lock(m_features.waiters.mutex());
-  for (LiveAccess const& each : frame.held_up()) check_no_cycle(each, awaited);
+  check_no_cycle(frame.held_up(), awaited);
 }
 
 /// True when `awaited` cannot be complete before `task` is.

@@ -4,7 +4,7 @@
 
 #include <Trellis_TaskNumber.hpp>
 #include <access/Trellis_AccessTable.hpp>
-#include <kernel/Trellis_Waiters.hpp>
+#include <kernel/Trellis_Frame.hpp>
 #include <task/Trellis_PlanNode.hpp>
 #include <base/Trellis_FunctionRef.hpp>
 #include <scope/Trellis_Scope.hpp>
@@ -25,7 +25,6 @@ namespace trellis::Impl {
 
 class FailureLog;
 struct Features;
-struct Frame;
 class Kernel;
 class MainQueue;
 class Polling;
@@ -78,11 +77,9 @@ class Waiting {
 
  private:
   void require_no_recording() const;
-  void wait_on_no_task(TaskHandle const& handle);
-  void run_serially(Until const& until);
+  [[nodiscard]] bool tell_when_done(TaskHandle const& handle);
   void wait_and_help(Until const& until, FunctionRef<void(Until const&)> wait);
   void help_serially();
-  void help_on_main();
   void refuse_in_progress_function() const;
   [[noreturn]] void refuse_wait_of_progress_function() const;
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
@@ -97,13 +94,15 @@ class Waiting {
           parent->id < whole.id && whole.id < PlanNode::recorded ? nullptr : enclosing(*parent);
     return parent != nullptr;
   }
+  [[nodiscard]] static bool is_or_within(Task const& task, LiveAccess whole) {
+    return (&task == whole.task && task.id == whole.id) || is_within(task, whole);
+  }
   [[nodiscard]] bool may_run_above(Frame const& frame) const;
   template <class Needed, class Done>
   bool run_needed(Frame& frame, Needed const& needed, Done const& done);
   template <class Needed, class Done>
   bool run_needed_for_long(Frame& frame, Needed const& needed, Done const& done);
   bool run_needed_for(Frame& frame, TaskHandle const& handle);
-  bool run_before(Frame& frame, TaskHandle const& handle);
   void wait_for_children_here(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   void wait_for_gated(TaskHandle const& handle, Frame* frame, bool lets_go, ForkJoinGate* gate);
   void wait_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate* gate);
@@ -113,7 +112,7 @@ class Waiting {
   void sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate* gate = nullptr);
   void push_held(WorkerSlot& slot);
   class AbsenceElsewhere;
-  void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
+  void check_no_cycle(Frame::HeldUp const& held, LiveAccess awaited);
   void look_for_cycle_again(Frame const& frame, LiveAccess awaited);
   bool leads_to(Task& task, TaskHandle const& awaited);
 

@@ -430,9 +430,7 @@ void Plans::wait_for_older_replay(TaskHandle const& handle) {
     Workers::Absence const absence(m_workers, frame->slot);
     std::this_thread::sleep_for(nap);
   } else {
-    auto const always = [] { return true; };
-    Condition const continues = always;
-    m_kernel.wait_outside({[&] { return m_kernel.is_done(handle); }, &continues});
+    m_kernel.wait_outside({[&] { return m_kernel.is_done(handle); }, &always});
     std::this_thread::yield();
   }
 }

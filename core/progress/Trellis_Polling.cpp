@@ -72,7 +72,7 @@ void Polling::ask(ProgressSource& source) {
   if (!source.ask()) return;
   if (!source.is_of_main()) {
     m_asked.fetch_add(1, std::memory_order_seq_cst);
-    return m_workers.wake_to_complete();
+    return m_workers.ready_added();
   }
   m_asked_of_main.fetch_add(1, std::memory_order_seq_cst);
   m_main.move_epoch();

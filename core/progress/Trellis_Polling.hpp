@@ -52,11 +52,11 @@ class Polling {
   void ask(ProgressSource& source);
 
   [[nodiscard]] bool busy() const { return m_devices.busy() || any_function(); }
-  [[nodiscard]] bool any_function() const {
-    return m_asked.load(std::memory_order_relaxed) > 0 ||
-           m_asked_of_main.load(std::memory_order_relaxed) > 0;
+  [[nodiscard]] bool any_function() const { return asked() > 0; }
+  [[nodiscard]] int asked() const {
+    return m_asked.load(std::memory_order_relaxed) +
+           m_asked_of_main.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] int asked() const { return m_asked.load() + m_asked_of_main.load(); }
   /// The reports of the functions asked for.
   [[nodiscard]] std::string report();
   [[nodiscard]] bool any_of_main() const {

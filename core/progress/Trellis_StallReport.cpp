@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -24,67 +23,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Release and acquire: a thread that reads the address reads the text. Texts are kept, as a report
-/// may be under way.
-std::atomic<std::string const*> s_line_begin{nullptr};
+/// The beginning of each line of a report. It is never destroyed, as a report may be under way.
+struct LineBegin {
+  std::mutex mutex;
+  std::string text;  ///< guarded by the mutex
+
+  static LineBegin& get() {
+    static auto* const instance = new LineBegin;
+    return *instance;
+  }
+};
 
 /// Writes all at once: output of several processes is mixed only line by line.
 void tell(std::string const& text) {
-  std::string const* const begin = s_line_begin.load(std::memory_order_acquire);
-  if (begin == nullptr) {
-    std::cerr << text << std::flush;
-    return;
-  }
   std::string all;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) all += *begin + line + '\n';
-  std::cerr << all << std::flush;
-}
-
-/// A task in flight, as it was at the moment of the look.
-struct Seen {
-  LiveAccess task;
-  std::string text;
-  TaskState state = TaskState::pending;
-  bool is_recorded = false;
-  bool bound = false;
-  bool on_device = false;
-  bool exclusive = false;
-  std::vector<TaskId> before;  ///< predecessors that are not complete
-  int children = 0;            ///< children that are not complete
-  int completions = 0;         ///< open
-};
-
-void append_ids(std::ostream& out, std::vector<TaskId> const& ids) {
-  constexpr std::size_t most = 8;
-  for (std::size_t k = 0; k < std::min(ids.size(), most); ++k)
-    out << (k == 0 ? " #" : ", #") << ids[k];
-  if (ids.size() > most) out << " and " << ids.size() - most << " more";
-}
-
-void append_state(std::ostream& out, Seen const& seen) {
-  switch (seen.state) {
-    case TaskState::pending:
-      if (seen.before.empty()) {
-        out << "pending";
-      } else {
-        out << "waits for";
-        append_ids(out, seen.before);
-      }
-      break;
-    case TaskState::ready:
-      out << (seen.bound       ? "ready; bound to the main thread"
-              : seen.exclusive ? "ready; waits for its turn, or for a worker"
-                               : "ready; waits for a worker");
-      break;
-    default:
-      out << (seen.on_device ? "launched on its device" : "under way");
-      if (seen.children > 0) out << "; " << seen.children << " of its children are not complete";
-      if (seen.completions > 0)
-        out << "; nobody has said yet that it is over (Completion"
-            << (seen.completions > 1 ? "s: " + std::to_string(seen.completions) + ")" : ")");
-      break;
+  {
+    std::lock_guard const lock(LineBegin::get().mutex);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) all += LineBegin::get().text + line + '\n';
   }
+  std::cerr << all << std::flush;
 }
 
 }  // namespace
@@ -95,8 +53,6 @@ StallReport::StallReport(Kernel& kernel, Polling& polling, Waiters& waiters,
       m_polling(polling),
       m_waiters(waiters),
       m_waiting_for_room(waiting_for_room),
-      m_slab(kernel.slab()),
-      m_submission(kernel.lock()),
       m_seconds(seconds),
       m_thread([this] { watch(); }) {}
 
@@ -110,10 +66,8 @@ StallReport::~StallReport() {
 }
 
 void StallReport::begin_lines_with(std::string text) {
-  static std::mutex* const mutex = new std::mutex;
-  static auto* const texts = new std::deque<std::string>;
-  std::lock_guard const lock(*mutex);
-  s_line_begin.store(&texts->emplace_back(std::move(text)), std::memory_order_release);
+  std::lock_guard const lock(LineBegin::get().mutex);
+  LineBegin::get().text = std::move(text);
 }
 
 void StallReport::watch() {
@@ -139,58 +93,75 @@ void StallReport::watch() {
   }
 }
 
-std::string StallReport::report() const {
-  std::vector<LiveAccess> live;
-  m_slab.for_each([&](Task& task) {
-    if (TaskId const id = task.live_id.load(std::memory_order_acquire); id != 0)
-      live.push_back({&task, id});
+/// Describes a task in flight as it is now. Empty: it is over, or one of a plan that does not run.
+/// `before`: its predecessors.
+std::string StallReport::line_of(LiveAccess task, std::vector<TaskId> const& before) const {
+  constexpr std::size_t most = 8;
+  std::ostringstream out;
+  TaskState state = TaskState::pending;
+  bool is_recorded = false;
+  bool const is_live = look_at(task, m_kernel.lock(), [&](Task const& seen) {
+    state = seen.state.load(std::memory_order_relaxed);
+    is_recorded = seen.is_recorded();
+    bool const on_device = seen.runs_on_device() || seen.offloaded() != nullptr;
+    out << describe(seen) << ": ";
+    if (state == TaskState::pending)
+      out << (before.empty() ? "pending" : "waits for");
+    else if (state != TaskState::ready)
+      out << (on_device ? "launched on its device" : "under way");
+    else
+      out << (seen.marks.main_thread ? "ready; bound to the main thread"
+              : seen.exclusive       ? "ready; waits for its turn, or for a worker"
+                                     : "ready; waits for a worker");
   });
-  std::vector<Seen> all;
-  std::map<TaskId, std::vector<TaskId>> before;
-  for (LiveAccess const& each : live) {
-    Seen seen;
-    seen.task = each;
-    bool const is_live = look_at(each, m_submission, [&](Task const& task) {
-      seen.text = describe(task);
-      seen.state = task.state.load(std::memory_order_relaxed);
-      seen.is_recorded = task.is_recorded();
-      seen.bound = task.marks.main_thread;
-      seen.on_device = task.runs_on_device() || task.offloaded() != nullptr;
-      seen.exclusive = task.exclusive;
-      if (!seen.is_recorded)
-        task.for_each_successor([&](Task* successor) {
-          before[successor->live_id.load(std::memory_order_acquire)].push_back(each.id);
-        });
-    });
-    // Tasks of a plan are live all the time.
-    bool const continues = seen.state == TaskState::ready || seen.state == TaskState::running;
-    if (!is_live || (seen.is_recorded && !continues)) continue;
-    ChildrenHold const lock(*each.task, m_submission, ChildrenHold::nested);
-    if (each.task->live_id.load(std::memory_order_acquire) == each.id &&
-        each.task->inner != nullptr) {
-      Scope const& scope = *each.task->inner;
-      seen.completions = scope.open_completions.load(std::memory_order_relaxed);
-      for (LiveAccess const child : scope.children)
-        seen.children += child.task->live_id.load(std::memory_order_acquire) == child.id;
-    }
-    all.push_back(std::move(seen));
+  // Tasks of a plan are live all the time.
+  bool const continues = state == TaskState::ready || state == TaskState::running;
+  if (!is_live || (is_recorded && !continues)) return {};
+  if (state == TaskState::ready) return out.str();
+  if (state == TaskState::pending) {
+    for (std::size_t k = 0; k < std::min(before.size(), most); ++k)
+      out << (k == 0 ? " #" : ", #") << before[k];
+    if (before.size() > most) out << " and " << before.size() - most << " more";
+    return out.str();
   }
-  std::sort(all.begin(), all.end(),
-            [](Seen const& a, Seen const& b) { return a.task.id < b.task.id; });
+  ChildrenHold const lock(*task.task, m_kernel.lock(), ChildrenHold::nested);
+  if (task.task->live_id.load(std::memory_order_acquire) != task.id || task.task->inner == nullptr)
+    return out.str();
+  Scope const& scope = *task.task->inner;
+  int children = 0;
+  for (LiveAccess const child : scope.children)
+    children += child.task->live_id.load(std::memory_order_acquire) == child.id;
+  int const completions = scope.open_completions.load(std::memory_order_relaxed);
+  if (children > 0) out << "; " << children << " of its children are not complete";
+  if (completions > 0)
+    out << "; nobody has said yet that it is over (Completion"
+        << (completions > 1 ? "s: " + std::to_string(completions) + ")" : ")");
+  return out.str();
+}
+
+std::string StallReport::report() const {
+  std::map<TaskId, Task*> live;
+  m_kernel.slab().for_each([&](Task& task) {
+    if (TaskId const id = task.live_id.load(std::memory_order_acquire); id != 0) live[id] = &task;
+  });
+  std::map<TaskId, std::vector<TaskId>> before;
+  for (auto const& each : live)
+    look_at({each.second, each.first}, m_kernel.lock(), [&](Task const& task) {
+      if (task.is_recorded()) return;
+      task.for_each_successor([&](Task* successor) {
+        before[successor->live_id.load(std::memory_order_acquire)].push_back(each.first);
+      });
+    });
+  std::vector<std::string> all;
+  for (auto const& [id, task] : live)
+    if (std::string line = line_of({task, id}, before[id]); !line.empty())
+      all.push_back(std::move(line));
   constexpr std::size_t most = 100;
   std::ostringstream out;
   out << "Trellis: no task of " << m_kernel.options().name << " has been completed for "
       << m_seconds << " s; " << all.size() << (all.size() == 1 ? " is" : " are")
       << " in flight (TRELLIS_WATCHDOG)\n";
-  for (std::size_t k = 0; k < std::min(all.size(), most); ++k) {
-    if (auto const found = before.find(all[k].task.id); found != before.end()) {
-      all[k].before = found->second;
-      std::sort(all[k].before.begin(), all[k].before.end());
-    }
-    out << "  " << all[k].text << ": ";
-    append_state(out, all[k]);
-    out << '\n';
-  }
+  for (std::size_t k = 0; k < std::min(all.size(), most); ++k) out << "  " << all[k] << '\n';
   if (all.size() > most) out << "  and " << all.size() - most << " more\n";
   for (auto const& [task, awaited] : m_waiters.all())
     out << "  task #" << task << " waits inside its body for task #" << awaited << '\n';

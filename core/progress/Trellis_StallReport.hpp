@@ -2,19 +2,20 @@
 #ifndef TRELLIS_IMPL_STALLREPORT_HPP
 #define TRELLIS_IMPL_STALLREPORT_HPP
 
+#include <access/Trellis_AccessTable.hpp>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace trellis::Impl {
 
 class Kernel;
 class Polling;
-class SubmissionLock;
-class TaskSlab;
 class Waiters;
 
 /// Reports on the standard error stream when no task of a graph has been completed for a while
@@ -39,13 +40,12 @@ class StallReport {
  private:
   void watch();
   [[nodiscard]] std::string report() const;
+  [[nodiscard]] std::string line_of(LiveAccess task, std::vector<TaskId> const& before) const;
 
   Kernel& m_kernel;
   Polling& m_polling;
   Waiters& m_waiters;
   std::atomic<int> const& m_waiting_for_room;
-  TaskSlab& m_slab;
-  SubmissionLock& m_submission;
   double const m_seconds;
   std::mutex m_mutex;
   std::condition_variable m_end;

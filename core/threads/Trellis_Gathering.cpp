@@ -2,8 +2,6 @@
 #include <threads/Trellis_Gathering.hpp>
 #include <threads/Trellis_Workers.hpp>
 
-#include <algorithm>
-
 /// Lets threads have the permits of several workers.
 namespace trellis::Impl {
 
@@ -28,9 +26,9 @@ void Workers::gather(std::unique_lock<std::mutex>& lock, WorkerSlot const& slot,
   // This is done as in Absence.
   if (slot.search.is_on) m_searching.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(slot.permits);
-  Gathering::Gatherer here(permits);
+  Gatherer here{permits};
   m_gathering.fetch_add(1, std::memory_order_relaxed);
-  m_gatherers.push(here);
+  m_gatherers.push_back(&here);
   serve_gatherers();
   here.wakeup.wait(lock, [&] { return here.is_served; });
   if (slot.search.is_on) m_searching.fetch_add(1, std::memory_order_seq_cst);
@@ -38,7 +36,8 @@ void Workers::gather(std::unique_lock<std::mutex>& lock, WorkerSlot const& slot,
 
 /// Called when `m_spare` may have become 0 or more.
 void Workers::serve_gatherers() {
-  while (Gathering::Gatherer* const first = m_gatherers.first()) {
+  while (!m_gatherers.empty()) {
+    Gatherer* const first = m_gatherers.front();
     if (!first->has_taken) {
       first->has_taken = true;
       m_spare.fetch_sub(first->permits, std::memory_order_seq_cst);
@@ -48,7 +47,7 @@ void Workers::serve_gatherers() {
       }
     }
     if (oversubscribed()) return;
-    m_gatherers.pop();
+    m_gatherers.erase(m_gatherers.begin());
     m_gathering.fetch_sub(1, std::memory_order_relaxed);
     first->is_served = true;
     first->wakeup.notify_one();  // under the mutex: once its thread sees the flag, `first` is gone
@@ -59,24 +58,12 @@ void Workers::serve_gatherers() {
 /// True if the first in the queue needs all permits. Then none is left to lend to a thread that
 /// submits.
 bool Workers::all_are_gathered() const {
-  Gathering::Gatherer const* const first = m_gatherers.first();
-  return first != nullptr && first->permits == m_permits;
-}
-
-/// True if a thread in wait() has to stop between two tasks because too many threads work.
-/// `has_turn`: it may run one task that is bound to it, even while other threads gather.
-bool Workers::gives_way(WorkerSlot const& slot, bool has_turn) const {
-  if (m_wide.load(std::memory_order_relaxed) == 0) return false;
-  bool const own_first = has_turn || m_gathering.load(std::memory_order_relaxed) == 0;
-  return !own_first || !m_source.has_own(slot);
+  return !m_gatherers.empty() && m_gatherers.front()->permits == m_permits;
 }
 
 /// Wakes the main thread if it sleeps although a task that is bound to it is ready.
 void Workers::main_looks() {
-  WorkerSlot& main = *m_slots[0];
-  if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end() &&
-      m_source.has_own(main))
-    wake(main);
+  if (m_source.has_own(*m_slots[0])) wake_main();
 }
 
 }  // namespace trellis::Impl

@@ -6,7 +6,7 @@
 
 namespace trellis::Impl {
 
-/// The queue of the threads that gather permits. The mutex of Workers guards it.
+/// A thread that gathers permits, in a queue of Workers. The mutex of Workers guards both.
 ///
 /// A task with `threads(n)` is WIDE when n is more than a worker has. While its body runs, its
 /// thread has the permits of several workers, whose threads sleep. So no more threads run than were
@@ -53,31 +53,11 @@ namespace trellis::Impl {
 /// task that is bound to it, but only while some thread gathers. It is woken by the thread that
 /// serves the last one in the queue, or gives the permits of a wide task back. That happens under
 /// the mutex under which it has gone to sleep.
-class Gathering {
- public:
-  struct Gatherer {
-    explicit Gatherer(int needed) : permits(needed) {}
-    int const permits;
-    bool has_taken = false;
-    bool is_served = false;
-    std::condition_variable wakeup;
-    Gatherer* next = nullptr;
-  };
-
-  /// Null: no thread gathers.
-  [[nodiscard]] Gatherer* first() const { return m_first; }
-  void push(Gatherer& gatherer) {
-    (m_last != nullptr ? m_last->next : m_first) = &gatherer;
-    m_last = &gatherer;
-  }
-  void pop() {
-    m_first = m_first->next;
-    if (m_first == nullptr) m_last = nullptr;
-  }
-
- private:
-  Gatherer* m_first = nullptr;
-  Gatherer* m_last = nullptr;
+struct Gatherer {
+  int const permits;  ///< that it needs
+  bool has_taken = false;
+  bool is_served = false;
+  std::condition_variable wakeup{};
 };
 
 }  // namespace trellis::Impl

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <charconv>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <utility>
@@ -69,23 +68,6 @@ void pretend_cores(int cores) {
 }
 [[maybe_unused]] int const cores_at_start = cores_of_process();
 
-/// Maps the processors by the mask of the process if it is known, else assumes that all may be
-/// used.
-std::string make_map() {
-#ifdef __linux__
-  cpu_set_t const& mask = mask_of_process();
-  if (CPU_COUNT(&mask) > 0) {
-    int last = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_CONF))) - 1;
-    for (int k = last + 1; k < CPU_SETSIZE; ++k)
-      if (CPU_ISSET(k, &mask)) last = k;
-    std::string map;
-    for (int k = 0; k <= last; ++k) map += CPU_ISSET(k, &mask) ? 'x' : '0';
-    return map;
-  }
-#endif
-  return std::string(static_cast<std::size_t>(cores_of_process()), 'x');
-}
-
 #ifdef __linux__
 
 int Places::processor_here() noexcept {
@@ -104,27 +86,6 @@ bool Places::migrate(std::span<int const> taken) noexcept {
   return true;
 }
 
-Places::KeptOff::KeptOff(int processor) noexcept {
-  static_assert(sizeof(Mask) == sizeof(cpu_set_t));
-  cpu_set_t mask;
-  if (processor < 0 || processor >= CPU_SETSIZE) return;
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return;
-  std::memcpy(&m_before, &mask, sizeof mask);
-  CPU_CLR(processor, &mask);
-  if (CPU_COUNT(&mask) != 0 && sched_setaffinity(0, sizeof mask, &mask) == 0)
-    m_processor = processor;
-}
-
-/// The thread keeps a mask that it has been given meanwhile.
-Places::KeptOff::~KeptOff() {
-  if (m_processor < 0) return;
-  cpu_set_t before, now;
-  std::memcpy(&before, &m_before, sizeof before);
-  if (sched_getaffinity(0, sizeof now, &now) != 0) return;
-  CPU_SET(m_processor, &now);
-  if (CPU_EQUAL(&before, &now)) sched_setaffinity(0, sizeof before, &before);
-}
-
 #else
 
 int Places::processor_here() noexcept {
@@ -133,29 +94,15 @@ int Places::processor_here() noexcept {
 bool Places::migrate(std::span<int const> /*taken*/) noexcept {
   return false;
 }
-Places::KeptOff::KeptOff(int /*processor*/) noexcept {}
-Places::KeptOff::~KeptOff() {}
 
 #endif
 
 #ifdef TRELLIS_HAS_HWLOC
 
-class Cpus {
- public:
-  Cpus() : m_set(hwloc_bitmap_alloc()) {}
-  explicit Cpus(hwloc_const_bitmap_t other) : m_set(hwloc_bitmap_dup(other)) {}
-  Cpus(Cpus&& other) noexcept : m_set(std::exchange(other.m_set, nullptr)) {}
-  Cpus& operator=(Cpus other) noexcept {
-    std::swap(m_set, other.m_set);
-    return *this;
-  }
-  ~Cpus() { hwloc_bitmap_free(m_set); }
-  [[nodiscard]] hwloc_bitmap_t get() const { return m_set; }
-  [[nodiscard]] int count() const { return hwloc_bitmap_weight(m_set); }  ///< -1: infinite
-
- private:
-  hwloc_bitmap_t m_set;
+struct FreeBitmap {
+  void operator()(hwloc_bitmap_t set) const { hwloc_bitmap_free(set); }
 };
+using Cpus = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 
 namespace {
 
@@ -173,9 +120,9 @@ hwloc_topology_t topology() {
 
 /// Returns the processors that the process may use.
 Cpus allowed() {
-  Cpus cpus(hwloc_topology_get_allowed_cpuset(topology()));
+  Cpus cpus(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology())));
 #ifdef __linux__
-  Cpus mask;
+  Cpus const mask(hwloc_bitmap_alloc());
   if (CPU_COUNT(&mask_of_process()) > 0 &&
       hwloc_cpuset_from_glibc_sched_affinity(topology(), mask.get(), &mask_of_process(),
                                              sizeof(cpu_set_t)) == 0)
@@ -194,9 +141,9 @@ std::vector<Cpus> places_of_cores(int cores_each) {
   int taken = 0;
   for (hwloc_obj_t core = nullptr;
        (core = hwloc_get_next_obj_by_type(topology(), kind, core)) != nullptr;) {
-    Cpus own(core->cpuset);
+    Cpus own(hwloc_bitmap_dup(core->cpuset));
     hwloc_bitmap_and(own.get(), own.get(), usable.get());
-    if (own.count() == 0) continue;
+    if (hwloc_bitmap_iszero(own.get()) != 0) continue;
     if (taken++ % cores_each == 0)
       places.push_back(std::move(own));
     else
@@ -241,7 +188,7 @@ std::vector<Cpus> places_of_list(std::string_view list, std::string const& graph
       hwloc_bitmap_list_snprintf(text, sizeof text, usable.get());
       refuse(graph, list, "but the process may only use the processors " + std::string(text));
     }
-    Cpus one;
+    Cpus one(hwloc_bitmap_alloc());
     hwloc_bitmap_only(one.get(), number);
     places.push_back(std::move(one));
   }
@@ -263,6 +210,14 @@ void run_on(Cpus const& cpus) noexcept {
   hwloc_set_cpubind(topology(), cpus.get(), HWLOC_CPUBIND_THREAD);
 }
 
+/// Returns where the calling thread may run. Null: that is unknown.
+Cpus runs_on() noexcept {
+  Cpus cpus(hwloc_bitmap_alloc());
+  if (cpus != nullptr && hwloc_get_cpubind(topology(), cpus.get(), HWLOC_CPUBIND_THREAD) != 0)
+    cpus.reset();
+  return cpus;
+}
+
 }  // namespace
 
 struct Places::Sets {
@@ -277,7 +232,7 @@ struct Places::Sets {
     std::vector<Cpus> found =
         request == "core" ? places_of_cores(threads_per_worker) : places_of_list(request, graph);
     if (found.empty()) refuse(graph, request, "but hwloc finds no processor that it may use");
-    Cpus together;
+    Cpus together(hwloc_bitmap_alloc());
     for (Cpus const& each : found) hwloc_bitmap_or(together.get(), together.get(), each.get());
     places = std::move(found);
     all = std::move(together);
@@ -312,9 +267,8 @@ void Places::bind_main() {
   s_any_bound.store(true, std::memory_order_relaxed);
   m_sets->main = std::this_thread::get_id();
   if (t_bound.graphs++ == 0) {
-    t_bound.before = hwloc_bitmap_alloc();
-    if (hwloc_get_cpubind(topology(), t_bound.before, HWLOC_CPUBIND_THREAD) != 0)
-      hwloc_bitmap_copy(t_bound.before, allowed().get());
+    t_bound.before = runs_on().release();
+    if (t_bound.before == nullptr) t_bound.before = allowed().release();
   }
   run_on(m_sets->places.front());
 }
@@ -322,9 +276,7 @@ void Places::bind_main() {
 void Places::release_main() noexcept {
   if (m_sets == nullptr || m_sets->main != std::this_thread::get_id()) return;
   m_sets->main = {};
-  if (--t_bound.graphs != 0) return;
-  hwloc_set_cpubind(topology(), t_bound.before, HWLOC_CPUBIND_THREAD);
-  hwloc_bitmap_free(std::exchange(t_bound.before, nullptr));
+  if (--t_bound.graphs == 0) run_on(Cpus(std::exchange(t_bound.before, nullptr)));
 }
 
 void Places::bind_worker(int number) const noexcept {
@@ -338,13 +290,8 @@ void Places::bind_worker(int number) const noexcept {
 
 Places::Spread::Spread(Places const& places, bool is_on) noexcept {
   if (!is_on || !s_any_bound.load(std::memory_order_relaxed)) return;
-  hwloc_bitmap_t const before = hwloc_bitmap_alloc();
-  if (before == nullptr) return;
-  if (hwloc_get_cpubind(topology(), before, HWLOC_CPUBIND_THREAD) != 0) {
-    hwloc_bitmap_free(before);
-    return;
-  }
-  m_before = before;
+  m_before = runs_on().release();
+  if (m_before == nullptr) return;
   if (places.m_sets != nullptr)
     run_on(places.m_sets->all);
   else
@@ -352,10 +299,7 @@ Places::Spread::Spread(Places const& places, bool is_on) noexcept {
 }
 
 Places::Spread::~Spread() {
-  if (m_before == nullptr) return;
-  auto const before = static_cast<hwloc_bitmap_t>(m_before);
-  hwloc_set_cpubind(topology(), before, HWLOC_CPUBIND_THREAD);
-  hwloc_bitmap_free(before);
+  if (m_before != nullptr) run_on(Cpus(static_cast<hwloc_bitmap_t>(m_before)));
 }
 
 #else
@@ -387,8 +331,21 @@ namespace trellis::experimental {
 int processors_of_process() {
   return Impl::cores_of_process();
 }
+/// Maps the processors by the mask of the process if it is known, else assumes that all may be
+/// used.
 std::string map_of_processors() {
-  return Impl::make_map();
+#ifdef __linux__
+  cpu_set_t const& mask = Impl::mask_of_process();
+  if (CPU_COUNT(&mask) > 0) {
+    int last = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_CONF))) - 1;
+    for (int k = last + 1; k < CPU_SETSIZE; ++k)
+      if (CPU_ISSET(k, &mask)) last = k;
+    std::string map;
+    for (int k = 0; k <= last; ++k) map += CPU_ISSET(k, &mask) ? 'x' : '0';
+    return map;
+  }
+#endif
+  return std::string(static_cast<std::size_t>(processors_of_process()), 'x');
 }
 
 }  // namespace trellis::experimental

@@ -24,8 +24,6 @@ struct Migration {
   std::atomic<int> processor{-1};  ///< of the thread when it woke; -1: it sleeps
   int on_one_in_row = 0;           ///< times that it woke on its waker's processor
   std::chrono::steady_clock::time_point moved_at{};
-  int waker_on = -1;        ///< the processor of its last waker for a task
-  int sleeps_kept_off = 0;  ///< so many more sleeps have a mask without that one
 };
 
 /// Where the threads of a graph run, as `TRELLIS_BIND` asks for. The main thread has the first
@@ -49,12 +47,6 @@ struct Migration {
 /// to be: for a moment its mask is these processors, and then what it was before. So it stays
 /// unbound, and keeps a mask that it was given. Where there are more threads than cores, or workers
 /// have several threads, it does not move.
-///
-/// On a virtual machine that is too late, and of no use for the next time. There the kernel takes a
-/// sleeping processor for one that the host has taken away. So it wakes the thread on its waker's
-/// processor, where it waits until the waker sleeps. Therefore the next sleeps of a worker have a
-/// mask without the processor of its last waker. (The worker sets that mask itself, as it has time.
-/// For the waker that would take as long as the wake-up.)
 class Places {
  public:
   /// `request`: "none", "auto", "core", or a list of processors such as "0,2-5". Throws `Error`
@@ -80,30 +72,11 @@ class Places {
   void bind_worker(int number) const noexcept;
   /// Returns the processor that the calling thread runs on, or -1 if it is unknown.
   [[nodiscard]] static int processor_here() noexcept;
-  /// True if threads are to move away from their wakers, with so many threads that run at a time.
-  [[nodiscard]] bool steps_aside(int threads) const noexcept {
-    return m_is_auto && threads > 1 && threads <= cores_of_process();
-  }
-  [[nodiscard]] static bool has_core_for_each(int threads) { return threads <= cores_of_process(); }
+  /// True if threads are to move away from their wakers, where each has a core.
+  [[nodiscard]] bool is_auto() const { return m_is_auto; }
   /// Moves the calling thread to a processor that it may use and that is not in `taken`. Its mask
   /// is the same afterwards. False: there is no such processor, and the thread does not move.
   static bool migrate(std::span<int const> taken) noexcept;
-  /// While this object exists, the calling thread does not run on the given processor, unless it
-  /// may run nowhere else. -1: it has no effect.
-  class KeptOff {
-   public:
-    explicit KeptOff(int processor) noexcept;
-    KeptOff(KeptOff const&) = delete;
-    KeptOff& operator=(KeptOff const&) = delete;
-    ~KeptOff();
-
-   private:
-    struct Mask {
-      unsigned long words[1024 / (8 * sizeof(unsigned long))];
-    };
-    int m_processor = -1;
-    Mask m_before;  ///< where it ran, in the kernel's format
-  };
   /// While this object exists with `is_on`, the calling thread may run on the places of all threads
   /// of the graph. So may the threads that it makes, such as the pool of a task that has more
   /// threads than a worker. It has no effect where nothing is bound.

@@ -15,8 +15,7 @@ namespace trellis::Impl {
 
 struct Task;
 
-/// The turns that a thread gives to the queues of the engine, see `Engine::pop`. Only that thread
-/// uses them.
+/// The turns that a thread gives to the queues of the engine, see `Engine::pop`.
 struct QueueTurns {
   int since_continuation = 0;  ///< tasks
   int awaited_in_row = 0;      ///< tasks
@@ -50,7 +49,9 @@ class TaskQueue {
         std::find_if(first(), m_tasks.cend(), [&](Task* each) { return wanted(*each); });
     if (found == m_tasks.cend()) return nullptr;
     Task* const task = *found;
-    erase_at(found);
+    m_tasks.erase(found);
+    if (m_first == m_tasks.size()) forget_taken();
+    m_size.fetch_sub(1, std::memory_order_seq_cst);
     return task;
   }
   /// Returns a copy; some of the tasks may have been taken since.
@@ -58,12 +59,8 @@ class TaskQueue {
     std::lock_guard const lock(m_lock);
     return {first(), m_tasks.end()};
   }
-  [[nodiscard]] bool erase(Task& task) {
-    std::lock_guard const lock(m_lock);
-    auto const found = std::find(first(), m_tasks.cend(), &task);
-    if (found == m_tasks.cend()) return false;
-    erase_at(found);
-    return true;
+  [[nodiscard]] bool erase(Task const& task) {
+    return pop_wanted([&](Task const& each) { return &each == &task; }) != nullptr;
   }
   [[nodiscard]] bool empty(std::memory_order order = std::memory_order_seq_cst) const {
     return m_size.load(order) == 0;
@@ -81,12 +78,6 @@ class TaskQueue {
     if (m_first == m_tasks.size()) forget_taken();
     m_size.fetch_sub(1, std::memory_order_seq_cst);
     return task;
-  }
-
-  void erase_at(Vector<Task*>::const_iterator at) {
-    m_tasks.erase(at);
-    if (m_first == m_tasks.size()) forget_taken();
-    m_size.fetch_sub(1, std::memory_order_seq_cst);
   }
   void forget_taken() {
     m_tasks.erase(m_tasks.cbegin(), first());

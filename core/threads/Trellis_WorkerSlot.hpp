@@ -26,7 +26,7 @@ namespace trellis::Impl {
 
 using Condition = FunctionRef<bool()>;
 
-/// The search of a thread for a task, see Workers. Only that thread uses it.
+/// The search of a thread for a task, see Workers.
 struct Search {
   bool is_on = false;         ///< the thread counts as searching
   bool has_launched = false;  ///< it has launched tasks for others since its last search
@@ -34,7 +34,7 @@ struct Search {
   bool has_napped = false;    ///< it woke by itself, to poll
 };
 
-/// What a thread in `wait()` takes, see Until. Only that thread uses it.
+/// What a thread in `wait()` takes, see Until.
 struct Wait {
   bool is_on = false;
   FunctionRef<bool(Task const&)> const* wants = nullptr;
@@ -48,8 +48,7 @@ struct Sleep {
   Condition const* waits_for = nullptr;  ///< of a thread in wait()
 };
 
-/// What a worker has seen of the thread that submits, see `Workers::look_after_submitter`. Only
-/// that worker uses it.
+/// What a worker has seen of the thread that submits, see `Workers::look_after_submitter`.
 struct SubmitterSeen {
   std::uint64_t news = 0;
   std::chrono::steady_clock::time_point at{};

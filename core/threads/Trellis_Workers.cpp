@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <optional>
 #include <utility>
 
 namespace trellis::Impl {
@@ -17,11 +16,12 @@ int looks_of_model = 1;
 namespace {
 // How long a thread looks for work before it sleeps: about as long as it takes to put it to sleep
 // and to wake it. At the end it yields its core where threads share cores; elsewhere that is the
-// worst that it could do. Another thread of the program that happens to be on this core goes on for
-// its whole slice of some milliseconds. Meanwhile this thread counts as searching, so no other one
-// is woken, though another core may be idle. For the operating system's kernel finds a core for a
-// thread that it wakes, not for one that has yielded. A thread that polls does not sleep for long,
-// and so it does yield: what it polls for, such as another rank, may need this core.
+// worst that it could do. Another thread that happens to be on this core, of whatever program, goes
+// on for its whole slice of some milliseconds. Meanwhile this thread counts as searching, so no
+// other one is woken, though another core may be idle. (Beside six programs that compute, on two
+// cores, the test Cap.ALongTaskDoesNotHoldUpASubmitterThatHasRoom takes 27 ms, and 20 s if threads
+// yield.) A thread that polls does not sleep for long, and so it does yield: what it polls for,
+// such as another rank, may need this core.
 #if defined(TRELLIS_IMPL_MODEL)  // the model checker explores each interleaving
 constexpr int spins_before_yield = 1;
 int const& spins_before_sleep = looks_of_model;
@@ -50,9 +50,6 @@ constexpr int naps_in_vain = 3;
 // After fewer wakes the system may move it by itself. A thread moves at most once in
 // `between_moves`, as a move takes some microseconds.
 constexpr int wakes_before_move = 2;
-// For so many sleeps from then on its mask excludes its waker's processor. Then the system has
-// another chance.
-constexpr int most_sleeps_kept_off = 64;
 constexpr std::chrono::milliseconds between_moves{1};
 }  // namespace
 
@@ -69,13 +66,11 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int mo
       m_threads_per_worker(threads_per_worker),
       m_most_workers(most_workers),
       m_places(places),
-      m_migrates(threads_per_worker == 1 && places.steps_aside(threads_at_once())),
-      m_has_cores(Places::has_core_for_each(permits * threads_per_worker)),
       m_slots(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
       m_spare(permits) {
-  WorkerSlot& main = new_slot("main thread");
-  main.is_main = true;
+  new_slot("main thread").is_main = true;
   if (m_permits > 0) m_places.bind_main();
+  count_cores();
 }
 
 Workers::~Workers() {
@@ -122,8 +117,15 @@ void Workers::set_threads(int permits, int threads_per_worker) {
     m_spare.store(permits, std::memory_order_seq_cst);
   }
   m_threads_per_worker = threads_per_worker;
-  m_migrates = threads_per_worker == 1 && m_places.steps_aside(threads_at_once());
-  m_has_cores = Places::has_core_for_each(m_permits * threads_per_worker);
+  count_cores();
+}
+
+/// Called when the numbers of threads have changed. (A thread that submits counts as one of the
+/// workers; only beside a single worker it runs in addition.)
+void Workers::count_cores() {
+  int const cores = cores_of_process();
+  m_has_cores = m_permits * m_threads_per_worker <= cores;
+  m_migrates = m_places.is_auto() && m_threads_per_worker == 1 && std::max(m_permits, 2) <= cores;
 }
 
 std::uint64_t Workers::sum(std::atomic<std::uint64_t> TaskCounts::* count) const {
@@ -162,7 +164,6 @@ void Workers::wake(WorkerSlot& slot, int on) {
   if (slot.sleep.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
-  if (slot.is_worker) ++m_waking;
   slot.sleep.is_over = true;
   slot.sleep.woken_on = on;
   slot.sleep.wakeup.notify_one();
@@ -193,10 +194,7 @@ bool Workers::start_thread(bool with_permit) {
     slot.is_worker = true;
     slot.sleep.is_over = false;
     slot.sleep.woken_on = Places::processor_here();
-    // These belonged to another thread.
-    slot.migration.on_one_in_row = 0;
-    slot.migration.sleeps_kept_off = 0;
-    slot.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
+    slot.migration.on_one_in_row = 0;  // of another thread before
     thread = std::thread([this, &slot, number = static_cast<int>(before), with_permit] {
       background(slot, number, with_permit);
     });
@@ -212,22 +210,18 @@ bool Workers::start_thread(bool with_permit) {
 
 void Workers::main_ready_added() {
   std::lock_guard const lock(m_mutex);
+  wake_main();
+  m_slots[0]->sleep.wakeup.notify_one();  // it may be blocked inside a task
+}
+
+void Workers::wake_main() {
   WorkerSlot& main = *m_slots[0];
   if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end()) wake(main);
-  main.sleep.wakeup.notify_one();  // it may be blocked inside a task
 }
 
 void Workers::wake_waiters() {
   std::lock_guard const lock(m_mutex);
   wake_waiters_locked();
-}
-
-/// Each of these threads looks for a task, and sleeps again. One that is about to sleep asks
-/// `has_ready` under the mutex.
-void Workers::wake_all_waiters() {
-  std::lock_guard const lock(m_mutex);
-  for (std::size_t k = m_sleeping.size(); k-- > 0;)
-    if (m_sleeping[k]->sleep.waits_for != nullptr) wake(*m_sleeping[k]);
 }
 
 void Workers::wake_waiters_locked() {
@@ -241,22 +235,16 @@ void Workers::wake_waiters_locked() {
 
 void Workers::sleep(WorkerSlot& slot, Until const* until) {
   m_searching.fetch_sub(1, std::memory_order_seq_cst);
-  // See Places. This may take a while, but no thread relies on this one any more.
-  std::optional<Places::KeptOff> kept_off;
-  if (m_migrates && slot.migration.sleeps_kept_off > 0 && !m_source.polls()) {
-    --slot.migration.sleeps_kept_off;
-    kept_off.emplace(slot.migration.waker_on);
-  }
   std::unique_lock lock(m_mutex);
   add_permit(1);
   bool const waits = until != nullptr;
   if (waits) m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
   bool const goes_first = waits && (m_wide.load(std::memory_order_relaxed) == 0 ||
-                                    (m_gatherers.first() == nullptr && m_source.has_own(slot)));
+                                    (m_gatherers.empty() && m_source.has_own(slot)));
   bool const may_run = goes_first || m_spare.load(std::memory_order_seq_cst) > 0;
   // When polling has been in vain for long, one thread naps between two looks; the others sleep on.
   bool const is_ready = may_run && m_source.has_ready(slot);
-  Nap const nap = is_ready ? m_source.nap(slot) : Nap(0);
+  Nap nap = is_ready ? m_source.nap(slot) : Nap(0);
   if (m_stopping || (is_ready && nap == Nap(0)) || (waits && until->done())) {
     if (waits) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
     add_permit(-1);
@@ -272,21 +260,25 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
   bool const has_own = nap > Nap(0) && m_source.has_own(slot);
   bool const stands_in = nap > Nap(0) && !has_own && !std::exchange(m_somebody_naps, true);
   Nap const before_poll = has_own || stands_in ? nap : Nap(0);
-  std::size_t const noted = m_notes_sleeps ? note_sleep(slot) : 0;
-  if (waits)
-    doze_until(lock, slot, *until, before_poll);
-  else
-    doze(lock, slot, before_poll);
-  if (noted != 0) m_sleeps[noted - 1].end_ns = since_start();
+  std::size_t const noted = note_sleep(slot);
+  auto const woken = [&] { return slot.sleep.is_over; };
+  if (before_poll > Nap(0)) {
+    slot.search.has_napped = !slot.sleep.wakeup.wait_for(lock, before_poll, woken);
+    if (slot.search.has_napped) wake(slot);
+  } else if (!waits) {
+    doze(lock, slot);
+  } else if (until->rather_than_sleep == nullptr) {
+    slot.sleep.wakeup.wait(lock, woken);
+  } else {
+    for (nap = first_nap; !slot.sleep.wakeup.wait_for(lock, nap, woken);
+         nap = std::min<Nap>(2 * nap, longest_nap))
+      if ((*until->rather_than_sleep)()) wake(slot);
+  }
+  note_end_of_sleep(noted);
   if (stands_in) m_somebody_naps = false;
   slot.sleep.waits_for = nullptr;
+  if (!waits) hand_watch_on(slot);
   int const woken_on = slot.sleep.woken_on;
-  if (kept_off) {  // before it may start a thread, which would inherit the mask
-    lock.unlock();
-    kept_off.reset();
-    lock.lock();
-  }
-  if (!waits) has_left_sleep(slot);
   lock.unlock();
   if (m_migrates) migrate(slot, woken_on);
 }
@@ -297,13 +289,11 @@ void Workers::migrate(WorkerSlot& slot, int woken_on) {
   Migration& past = slot.migration;
   int const here = Places::processor_here();
   past.processor.store(here, std::memory_order_relaxed);
-  if (woken_on >= 0) past.waker_on = woken_on;
   if (here < 0 || here != woken_on) {
     past.on_one_in_row = 0;
     return;
   }
   if (++past.on_one_in_row < wakes_before_move) return;
-  if (slot.is_worker) past.sleeps_kept_off = most_sleeps_kept_off;
   auto const now = std::chrono::steady_clock::now();
   if (now - past.moved_at < between_moves) return;
   past.moved_at = now;
@@ -323,12 +313,17 @@ std::uint64_t Workers::since_start() const {
   return static_cast<std::uint64_t>(time.count());
 }
 
-/// Returns the place of the sleep that begins now, counted from 1; 0 if there is no memory for it.
+/// Returns the place of the sleep that begins now, counted from 1. 0: it is not noted.
 std::size_t Workers::note_sleep(WorkerSlot const& slot) noexcept try {
+  if (!m_notes_sleeps || slot.number < 0) return 0;
   m_sleeps.push_back({static_cast<std::size_t>(slot.number), since_start(), 0});
   return m_sleeps.size();
 } catch (std::bad_alloc const&) {
   return 0;
+}
+
+void Workers::note_end_of_sleep(std::size_t noted) {
+  if (noted != 0) m_sleeps[noted - 1].end_ns = since_start();
 }
 
 /// A thread that still sleeps has slept until now.
@@ -340,24 +335,9 @@ std::vector<ThreadSleep> Workers::sleeps() {
   return all;
 }
 
-/// Sleeps, in a thread in wait(), until woken or until the nap is over.
-void Workers::doze_until(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Until const& until,
-                         Nap before_poll) {
-  auto const woken = [&] { return slot.sleep.is_over; };
-  if (before_poll > Nap(0)) {
-    slot.search.has_napped = !slot.sleep.wakeup.wait_for(lock, before_poll, woken);
-    if (slot.search.has_napped) wake(slot);
-    return;
-  }
-  if (until.rather_than_sleep == nullptr) return slot.sleep.wakeup.wait(lock, woken);
-  for (auto nap = first_nap; !slot.sleep.wakeup.wait_for(lock, nap, woken);
-       nap = std::min(2 * nap, longest_nap))
-    if ((*until.rather_than_sleep)()) wake(slot);
-}
-
 /// Sleeps, in a worker, until woken. One of the workers that sleep is the watch.
-void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap before_poll) {
-  auto nap = first_nap;
+void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot) {
+  Nap nap = first_nap;
   int in_vain = 0;
   while (!slot.sleep.is_over) {
     if (m_watch == nullptr && m_lent.load(std::memory_order_relaxed)) {
@@ -365,20 +345,13 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap bef
       nap = first_nap;
       in_vain = 0;
     }
-    bool const polls = before_poll > Nap(0);
-    if (m_watch != &slot && !polls) {
+    if (m_watch != &slot) {
       slot.sleep.wakeup.wait(lock);
       continue;
     }
-    bool const is_over =
-        slot.sleep.wakeup.wait_for(lock, polls ? before_poll : nap) == std::cv_status::timeout;
+    bool const is_over = slot.sleep.wakeup.wait_for(lock, nap) == std::cv_status::timeout;
     if (slot.sleep.is_over || !is_over) continue;
-    if (polls) {
-      slot.search.has_napped = true;
-      wake(slot);
-      continue;
-    }
-    nap = std::min(2 * nap, longest_nap_of_watch);
+    nap = std::min<Nap>(2 * nap, longest_nap_of_watch);
     std::uint64_t const news = m_news.load(std::memory_order_relaxed);
     if (std::exchange(m_seen_news, news) != news) {
       in_vain = 0;
@@ -392,10 +365,8 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap bef
   }
 }
 
-/// Called by a worker that has been woken. Until then it counts in `m_waking`.
-void Workers::has_left_sleep(WorkerSlot const& slot) {
-  --m_waking;
-  // It may have been about to become the watch.
+/// Called by a worker that leaves its sleep. It was the watch, or may have been asked to be it.
+void Workers::hand_watch_on(WorkerSlot const& slot) {
   if (m_watch == &slot) m_watch = nullptr;
   if (m_lent.load(std::memory_order_relaxed)) post_watch();
 }
@@ -426,12 +397,12 @@ void Workers::lend() {
   post_watch();
 }
 
-/// Takes back what is lent to the calling thread, which is about to sleep.
-void Workers::submits_no_more(WorkerSlot const& slot) {
-  if (!m_lent.load(std::memory_order_relaxed)) return;
+/// Takes back what is lent, if `may` still says so under the mutex.
+template <class F>
+void Workers::take_back_if(F const& may, WorkerSlot const& slot) {
   {
     std::lock_guard const lock(m_mutex);
-    if (!m_lent.load(std::memory_order_relaxed) || m_lent_to != std::this_thread::get_id()) return;
+    if (!m_lent.load(std::memory_order_relaxed) || !may()) return;
     take_back();
   }
   if (m_source.has_ready(slot)) ready_added();
@@ -445,7 +416,7 @@ void Workers::take_back() {
 /// Ensures that some worker will see when there are no more submissions. If none can, the permit is
 /// taken back.
 void Workers::post_watch() {
-  if (m_watch != nullptr || m_waking != 0 || m_stopping) return;
+  if (m_watch != nullptr || m_stopping) return;
   for (WorkerSlot* const slot : m_sleeping)
     if (slot->is_worker) return slot->sleep.wakeup.notify_one();
   // No worker sleeps. If there are as many threads as permits, not counting the absent ones and
@@ -463,67 +434,81 @@ void Workers::look_after_submitter(WorkerSlot& slot, std::chrono::steady_clock::
     return;
   }
   if (now - slot.submitter.at < quiet) return;
-  {
-    std::lock_guard const lock(m_mutex);
-    if (!m_lent.load(std::memory_order_relaxed) || m_news.load(std::memory_order_relaxed) != news)
-      return;
-    take_back();
-  }
-  if (m_source.has_ready(slot)) ready_added();
+  take_back_if([&] { return m_news.load(std::memory_order_relaxed) == news; }, slot);
 }
 
-/// Sleeps while other threads run the tasks. `sleeper` has no permit.
-void Workers::sleep_until(Until const& until, WorkerSlot& sleeper) {
-  auto const continues = [&] {
-    return until.done() || (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)());
-  };
-  Condition const condition = continues;
+// --- a thread that waits without a permit --------------------------------------------------------
+
+/// Sleeps until `done`. With naps it also asks that after each nap. A thread in a task takes longer
+/// and longer naps.
+void Workers::sleep_blocked(Condition done, WorkerSlot& slot, Nap nap, bool in_task) {
   // From here on a thread waits. A device may be polled only because of that, so it is like a push:
   // a thread that has looked before, and gone to sleep, is woken.
   m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
-  if (m_source.has_ready(sleeper)) ready_added();
+  if (m_source.has_ready(slot)) ready_added();
   std::unique_lock lock(m_mutex);
-  sleeper.sleep.waits_for = &condition;
-  m_blocked.push_back(&sleeper);
-  std::size_t const noted = m_notes_sleeps && sleeper.number >= 0 ? note_sleep(sleeper) : 0;
-  if (until.rather_than_sleep == nullptr)
-    sleeper.sleep.wakeup.wait(lock, continues);
+  slot.sleep.waits_for = &done;
+  m_blocked.push_back(&slot);
+  std::size_t const noted = in_task ? 0 : note_sleep(slot);
+  if (nap == Nap(0))
+    slot.sleep.wakeup.wait(lock, done);
   else
-    while (!sleeper.sleep.wakeup.wait_for(lock, longest_nap, continues)) {
-    }
-  if (noted != 0) m_sleeps[noted - 1].end_ns = since_start();
-  std::erase(m_blocked, &sleeper);
+    while (!slot.sleep.wakeup.wait_for(lock, nap, done))
+      if (in_task) nap = std::min<Nap>(2 * nap, longest_between_looks);
+  note_end_of_sleep(noted);
+  std::erase(m_blocked, &slot);
   m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
-  sleeper.sleep.waits_for = nullptr;
+  slot.sleep.waits_for = nullptr;
 }
 
 void Workers::sleep_until(Until const& until) {
-  WorkerSlot here;
-  here.number = -1;
-  submits_no_more(here);
-  sleep_until(until, here);
+  WorkerSlot& slot = on_main_thread() ? *m_slots[0] : no_slot();
+  if (m_lent.load(std::memory_order_relaxed))
+    take_back_if([&] { return m_lent_to == std::this_thread::get_id(); }, slot);
+  auto const continues = [&] {
+    return until.done() || (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)());
+  };
+  Nap const nap = until.rather_than_sleep != nullptr ? Nap(longest_nap) : Nap(0);
+  sleep_blocked(continues, slot, nap, false);
 }
 
-void Workers::sleep_on_main_until(Condition done) {
-  submits_no_more(*m_slots[0]);
-  sleep_until(Until{done}, *m_slots[0]);
+void Workers::block_until(Condition done, WorkerSlot& slot) {
+  {
+    std::lock_guard const lock(m_mutex);
+    if (m_blocked_tasks == max_blocked)
+      throw Error(
+          Error::Kind::deadlock,
+          "Trellis: " + std::to_string(max_blocked) +
+              " tasks of one graph wait inside their bodies; let tasks depend on each other "
+              "through their accesses or after(...) instead");
+    ++m_blocked_tasks;
+  }
+  {
+    Absence const absence(*this, slot);
+    sleep_blocked(done, slot, longest_nap, true);
+  }
+  std::lock_guard const lock(m_mutex);
+  --m_blocked_tasks;
 }
+
+// --- a thread that runs tasks --------------------------------------------------------------------
 
 /// Takes a task for the thread. While a wide task runs or gathers in a crowded graph, that is only
 /// one that no other thread may run. Null if the thread has to stop.
 inline Task* Workers::pop_for(WorkerSlot& slot, bool waits, bool has_turn) {
-  if (!has_to_stop(slot, waits, has_turn)) {
-    bool const is_crowded = waits && any_wide() && oversubscribed();
-    return is_crowded ? m_source.pop_own(slot) : m_source.pop(slot);
-  }
-  return nullptr;
+  if (has_to_stop(slot, waits, has_turn)) return nullptr;
+  bool const is_crowded = waits && any_wide() && oversubscribed();
+  return is_crowded ? m_source.pop_own(slot) : m_source.pop(slot);
 }
 
-/// True if the thread has to stop between two tasks. A worker stops when too many threads work; a
-/// thread in wait() has the right of way, but not before a wide task. `has_turn`: see gives_way.
+/// True if the thread has to stop between two tasks. A worker stops when too many threads work. A
+/// thread in wait() has the right of way, but not before a wide task: then it runs only tasks that
+/// are bound to it, and while threads gather only one, if it `has_turn`.
 inline bool Workers::has_to_stop(WorkerSlot const& slot, bool waits, bool has_turn) const {
   if (!waits) return oversubscribed();
-  return any_wide() && oversubscribed() && gives_way(slot, has_turn);
+  if (!any_wide() || !oversubscribed()) return false;
+  bool const own_first = has_turn || m_gathering.load(std::memory_order_relaxed) == 0;
+  return !own_first || !m_source.has_own(slot);
 }
 
 inline void Workers::search(WorkerSlot& slot) {
@@ -592,7 +577,6 @@ void Workers::work(WorkerSlot& slot, Until const* until) {
     search(slot);
     if (std::exchange(slot.search.has_launched, false)) spins = 0;
     if (spins == 0) {
-      m_source.idle(slot);
       if (anyone_waits()) wake_waiters();
       m_source.found_nothing(slot);
     }
@@ -627,19 +611,17 @@ void Workers::background(WorkerSlot& slot, int number, bool with_permit) {
   m_places.bind_worker(number);  // before it makes its instances, whose threads inherit the mask
   {
     std::unique_lock lock(m_mutex);  // the maker of the thread wrote the slot under it
-    if (!with_permit && !m_stopping) {
+    if (!with_permit) {
+      if (m_stopping) return;
       m_sleeping.push_back(&slot);
       doze(lock, slot);
-      has_left_sleep(slot);
-      with_permit = true;
+      hand_watch_on(slot);
     }
   }
-  if (!with_permit) return;
   slot.permits = 1;
   slot.search.has_slept = true;
   if (m_migrates) migrate(slot, slot.sleep.woken_on);
   work(slot, nullptr);
-  m_source.idle(slot);
   m_source.leaves(slot);
   slot.migration.processor.store(-1, std::memory_order_relaxed);
   std::lock_guard const lock(m_mutex);
@@ -673,8 +655,15 @@ WorkerSlot* Workers::enter() {
   return slot;
 }
 
-void Workers::leave(WorkerSlot& slot, Until const& until) {
-  m_source.idle(slot);
+void Workers::work_until(Until const& until) {
+  if (until.done()) return;
+  WorkerSlot* const entered = enter();
+  if (entered == nullptr) return sleep_until(until);
+  WorkerSlot& slot = *entered;
+  slot.wait = {true, until.wants};
+  slot.permits = 1;
+  work(slot, &until);
+  slot.wait = {};
   m_source.leaves(slot);
   slot.migration.processor.store(-1, std::memory_order_relaxed);
   {
@@ -687,19 +676,6 @@ void Workers::leave(WorkerSlot& slot, Until const& until) {
   bool const has_ready = m_source.has_ready(slot);
   slot.in_use.store(false, std::memory_order_release);
   if (has_ready) ready_added();
-}
-
-void Workers::work_until(Until const& until) {
-  if (until.done()) return;
-  WorkerSlot* const slot = enter();
-  if (slot == nullptr) return sleep_until(until);
-  slot->wait.is_on = true;
-  slot->wait.wants = until.wants;
-  slot->permits = 1;
-  work(*slot, &until);
-  slot->wait.is_on = false;
-  slot->wait.wants = nullptr;
-  leave(*slot, until);
 }
 
 Workers::Absence::Absence(Workers& workers, WorkerSlot& slot)
@@ -724,39 +700,6 @@ Workers::Absence::~Absence() {
   m_slot.permits = m_permits;
   m_slot.search.is_on = m_searching;
   if (m_searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
-}
-
-void Workers::block_until(Condition done, WorkerSlot& slot) {
-  struct Counted {
-    explicit Counted(Workers& in) : workers(in) {
-      std::lock_guard const lock(workers.m_mutex);
-      if (workers.m_blocked_tasks == max_blocked)
-        throw Error(Error::Kind::deadlock, "Trellis: " + std::to_string(max_blocked) +
-                                               " tasks of one graph wait inside their bodies; let "
-                                               "tasks depend on each other through "
-                                               "their accesses or after(...) instead");
-      ++workers.m_blocked_tasks;
-    }
-    Counted(Counted const&) = delete;
-    Counted& operator=(Counted const&) = delete;
-    ~Counted() {
-      std::lock_guard const lock(workers.m_mutex);
-      --workers.m_blocked_tasks;
-    }
-    Workers& workers;
-  } const counted(*this);
-  Absence const absence(*this, slot);
-  // This waits like `sleep_until`, but asks `done` now and then, as it may depend on the time.
-  m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
-  if (m_source.has_ready(slot)) ready_added();
-  std::unique_lock lock(m_mutex);
-  slot.sleep.waits_for = &done;
-  m_blocked.push_back(&slot);
-  for (auto nap = longest_nap; !slot.sleep.wakeup.wait_for(lock, nap, done);)
-    nap = std::min(2 * nap, longest_between_looks);
-  std::erase(m_blocked, &slot);
-  m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
-  slot.sleep.waits_for = nullptr;
 }
 
 }  // namespace trellis::Impl

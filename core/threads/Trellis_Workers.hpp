@@ -12,10 +12,8 @@
 #include <threads/Trellis_WorkerSlot.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -89,12 +87,10 @@
 /// `m_spare` nor with a thread that runs tasks. The thread that takes it back does as a thread that
 /// goes to sleep: it adds the permit to `m_spare`, then asks `has_ready`. (A submitter that still
 /// sees `m_lent` then has been late with its submission; its next one sees that it is not set.)
-/// While it is set a worker is or will be the watch. It is the watch already, or has been asked to
-/// be it, or has been woken and has not left its sleep yet (`m_waking`), or runs without a permit,
-/// and so goes to sleep soon. For each worker that leaves its sleep, and each thread that becomes
-/// absent, asks for another one. (To wake a thread takes its waker ten microseconds and more. So a
-/// thread that submits and has woken a worker lets that worker wake the watch. As long as that
-/// worker gets no core, no thread checks on the permit, just as no other thread looks for a task.)
+/// While it is set a worker is or will be the watch. It is the watch already, or sleeps and has
+/// been asked to be it, or has no permit, and so goes to sleep soon. The thread that lends asks for
+/// a watch. So does each worker that leaves its sleep, as it may be the one that was asked, and
+/// each thread that becomes absent. All this happens under the mutex, see `post_watch`.
 ///
 /// OTHER NUMBERS OF THREADS. The main thread calls `set_threads`, in no task, when no task is in
 /// flight and no other thread uses the graph. The call ends all workers, so the numbers change
@@ -117,6 +113,9 @@ struct Until {
   FunctionRef<bool(Task const&)> const* wants = nullptr;
 };
 
+inline constexpr auto is_always = [] { return true; };
+inline constexpr Condition always = is_always;  ///< of a thread that would rather not sleep
+
 /// The source of the workers' tasks: the engine.
 class TaskSource {
  public:
@@ -137,8 +136,6 @@ class TaskSource {
   [[nodiscard]] virtual std::chrono::nanoseconds nap(WorkerSlot const& slot) const = 0;
   /// Does the same as `has_ready` for the tasks that no other thread may run.
   [[nodiscard]] virtual bool has_own(WorkerSlot const& slot) const = 0;
-  /// Notes that the thread has nothing to do, for now.
-  virtual void idle(WorkerSlot& slot) = 0;
   /// Notes that the thread has found nothing and goes on looking. It may wait a little first.
   virtual void found_nothing(WorkerSlot& slot) = 0;
   /// Notes that the thread may stop looking for tasks.
@@ -184,12 +181,6 @@ class Workers {
     if (slot.search.is_on) [[unlikely]]
       stop_searching(slot);
   }
-  /// Called when a task is to be completed. In a serial graph only threads in wait() can do that,
-  /// so it wakes them.
-  void wake_to_complete() {
-    if (m_permits == 0) return wake_all_waiters();
-    ready_added();
-  }
   /// Called when a thread outside of all tasks of this graph submits one.
   void submits() {
     if (m_permits < 2) return;
@@ -213,25 +204,20 @@ class Workers {
   }
   /// True if a thread outside of all tasks submits, and is lent a permit, see above.
   [[nodiscard]] bool somebody_submits() const { return m_lent.load(std::memory_order_relaxed); }
-  /// True if there is a core for each thread that runs tasks.
-  [[nodiscard]] bool has_cores() const { return m_has_cores; }
   /// True if an idle thread may keep its core while another thread submits. Then the submitter has
   /// a permit of its own, or, beside a single worker, a core.
   [[nodiscard]] bool submitter_has_core() const {
     return m_permits > 1 ? m_has_cores && somebody_submits()
-                         : Places::has_core_for_each(m_threads_per_worker + 1);
+                         : m_threads_per_worker < cores_of_process();
   }
   /// True if a thread should stop running tasks so that another may run them.
   [[nodiscard]] bool oversubscribed() const { return m_spare.load(std::memory_order_relaxed) < 0; }
 
   /// Runs tasks on the calling thread, which is in no task of this graph, until `done`.
-  void work_until(Condition done) { work_until(Until{done}); }
   void work_until(Until const& until);
-  /// Waits like `work_until`, but runs no tasks.
+  /// Waits like `work_until`, but runs no tasks. The main thread also checks its condition when a
+  /// task for it comes.
   void sleep_until(Until const& until);
-  /// Waits like `sleep_until` on the main thread, which also checks its condition when a task for
-  /// it comes.
-  void sleep_on_main_until(Condition done);
   /// While this object exists the thread of a slot, which runs a task, has so many permits. The
   /// constructor waits for them, and the destructor for those that it had before.
   class Permits {
@@ -252,26 +238,21 @@ class Workers {
     int const m_before;
   };
   /// Gives a wide task its permits.
-  class Gathered {
+  class Gathered : Permits {
    public:
     Gathered(Workers& workers, WorkerSlot& slot, int permits)
-        : m_permits(workers, slot,
-                    workers.m_permits != 0 && permits > 1 ? std::max(permits, slot.permits)
-                                                          : slot.permits),
+        : Permits(workers, slot,
+                  workers.m_permits != 0 && permits > 1 ? std::max(permits, slot.permits)
+                                                        : slot.permits),
           m_spread(workers.m_places, permits > 1) {}
 
    private:
-    Permits const m_permits;
     Places::Spread const m_spread;
   };
   /// Leaves a task that waits one permit, if it has some.
-  class Narrowed {
-   public:
+  struct Narrowed : Permits {
     Narrowed(Workers& workers, WorkerSlot& slot)
-        : m_permits(workers, slot, std::min(slot.permits, 1)) {}
-
-   private:
-    Permits const m_permits;
+        : Permits(workers, slot, std::min(slot.permits, 1)) {}
   };
   /// While this object exists the thread of a slot does not work, and another one may run tasks in
   /// its place. The slot has no permit then, so an Absence within another gives none back.
@@ -305,10 +286,7 @@ class Workers {
   /// The numbers of slots are below this.
   [[nodiscard]] int max_slots() const { return static_cast<int>(m_slots.size()); }
   [[nodiscard]] int slot_count() const { return m_slot_count.load(std::memory_order_acquire); }
-  [[nodiscard]] WorkerSlot const& slot(int k) const {
-    return *m_slots[static_cast<std::size_t>(k)];
-  }
-  [[nodiscard]] WorkerSlot& slot(int k) { return *m_slots[static_cast<std::size_t>(k)]; }
+  [[nodiscard]] WorkerSlot& slot(int k) const { return *m_slots[static_cast<std::size_t>(k)]; }
   [[nodiscard]] int permits() const { return m_permits; }
   [[nodiscard]] int most_workers() const { return m_most_workers; }
   [[nodiscard]] std::uint64_t completed() const { return sum(&TaskCounts::completed); }
@@ -317,9 +295,7 @@ class Workers {
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
-  /// A thread that submits counts as one of the workers; only beside a single worker it runs in
-  /// addition.
-  [[nodiscard]] int threads_at_once() const { return m_permits == 1 ? 2 : m_permits; }
+  void count_cores();
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> TaskCounts::* count) const;
   void end_threads();
   void destroy_instances();
@@ -330,7 +306,6 @@ class Workers {
   }
   [[nodiscard]] int relax() const;
   void wake_one();
-  void wake_all_waiters();
   void migrate(WorkerSlot& slot, int woken_on);
   void background(WorkerSlot& slot, int number, bool with_permit);
   void work(WorkerSlot& slot, Until const* until);
@@ -338,13 +313,13 @@ class Workers {
   void stop_searching(WorkerSlot& slot);
   void wake_two();
   void sleep(WorkerSlot& slot, Until const* until);
-  void sleep_until(Until const& until, WorkerSlot& sleeper);
+  using Nap = std::chrono::nanoseconds;
+  void sleep_blocked(Condition done, WorkerSlot& slot, Nap nap, bool in_task);
   WorkerSlot* enter();
-  void leave(WorkerSlot& slot, Until const& until);
   void consider_lending();
-  void submits_no_more(WorkerSlot const& slot);
+  template <class F>
+  void take_back_if(F const& may, WorkerSlot const& slot);
   void change_permits(WorkerSlot& slot, int permits);
-  [[nodiscard]] bool gives_way(WorkerSlot const& slot, bool has_turn) const;
   [[nodiscard]] bool any_wide() const { return m_wide.load(std::memory_order_relaxed) != 0; }
   [[nodiscard]] bool has_to_stop(WorkerSlot const& slot, bool waits, bool has_turn) const;
   [[nodiscard]] Task* pop_for(WorkerSlot& slot, bool waits, bool has_turn);
@@ -352,11 +327,8 @@ class Workers {
   // The caller of each of these functions holds the mutex.
   WorkerSlot& new_slot(std::string name);
   bool start_thread(bool with_permit);
-  using Nap = std::chrono::nanoseconds;
-  void doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Nap before_poll = Nap(0));
-  void has_left_sleep(WorkerSlot const& slot);
-  void doze_until(std::unique_lock<std::mutex>& lock, WorkerSlot& slot, Until const& until,
-                  Nap before_poll);
+  void doze(std::unique_lock<std::mutex>& lock, WorkerSlot& slot);
+  void hand_watch_on(WorkerSlot const& slot);
   void lend();
   void take_back();
   void post_watch();
@@ -365,9 +337,11 @@ class Workers {
   void serve_gatherers();
   [[nodiscard]] bool all_are_gathered() const;
   void main_looks();
+  void wake_main();
   void wake(WorkerSlot& slot, int on = -1);
   void wake_waiters_locked();
   [[nodiscard]] std::size_t note_sleep(WorkerSlot const& slot) noexcept;
+  void note_end_of_sleep(std::size_t noted);
   [[nodiscard]] std::uint64_t since_start() const;
 
   TaskSource& m_source;
@@ -375,8 +349,8 @@ class Workers {
   int m_threads_per_worker;
   int const m_most_workers;
   Places& m_places;
-  bool m_migrates;
-  bool m_has_cores;  ///< see has_cores
+  bool m_migrates = false;
+  bool m_has_cores = false;  ///< there is a core for each thread that runs tasks
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
   std::vector<std::unique_ptr<WorkerSlot>> m_slots;  ///< its size does not change
@@ -401,13 +375,12 @@ class Workers {
   bool m_somebody_naps = false;             ///< a thread naps before it polls again
   std::vector<WorkerSlot*> m_worker_slots;  ///< by number of the worker; as many as there ever were
   Vector<WorkerSlot*> m_sleeping;           ///< those that may be woken for a task
-  int m_waking = 0;  ///< workers that have been woken and are still in `doze`
   /// Threads that wait only for their condition: inside a task, or without a slot.
   Vector<WorkerSlot*> m_blocked;
   int m_blocked_tasks = 0;
   int m_absent = 0;  ///< number of threads, see Absence
   int m_guests = 0;
-  Gathering m_gatherers;
+  Vector<Gatherer*> m_gatherers;  ///< the oldest first
   std::vector<std::thread> m_threads;
   std::atomic<bool> m_stopping{false};
   std::vector<ThreadSleep> m_sleeps;  ///< in the order of their begins; 0: the sleep has not ended

@@ -131,7 +131,8 @@ constexpr Unneeded unneeded[] = {
     {"Workers.cpp", "m_searching.fetch_add", counts_up},
     {"Workers.cpp",
      "may_run = ", "`add_permit` before it is sequentially consistent, which is enough"},
-    {"Workers.cpp", "in_use", "`enter` and `leave` take the mutex; `set_threads` relies on it"},
+    {"Workers.cpp", "in_use",
+     "`work_until` takes the mutex at both ends; `set_threads` relies on it"},
 };
 
 Unneeded const* unneeded_at(Site const& site, int to) {

@@ -85,7 +85,6 @@ class Source final : public TaskSource {
   [[nodiscard]] bool polls() const override { return false; }
   [[nodiscard]] std::chrono::nanoseconds nap(WorkerSlot const&) const override { return {}; }
   [[nodiscard]] bool has_own(WorkerSlot const&) const override { return false; }
-  void idle(WorkerSlot&) override {}
   void found_nothing(WorkerSlot&) override {}
   void leaves(WorkerSlot&) override {}
 
@@ -142,7 +141,7 @@ void work_while_waiting() {
   source.workers.stop();
 }
 
-/// As Waiting::wait_on_no_task.
+/// As Waiting::tell_when_done.
 void wait_for_task() {
   Source source(1);
   Task& task = source.task_of_one;

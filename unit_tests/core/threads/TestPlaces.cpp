@@ -317,37 +317,13 @@ TEST_F(SteppingAside, AMaskThatATaskGivesItsWorkerStays) {
   }
 }
 
-TEST_F(SteppingAside, AThreadIsKeptOffAProcessorForAWhile) {
-  {
-    Impl::Places::KeptOff const kept_off(m_all.front());
-    EXPECT_EQ(own_processors(), std::vector<int>(m_all.begin() + 1, m_all.end()));
-    EXPECT_NE(Impl::Places::processor_here(), m_all.front());
-  }
-  EXPECT_EQ(own_processors(), m_all);
-  {
-    Impl::Places::KeptOff const kept_off(m_all.front());
-    run_on({m_all.front()});  // somebody else wants it there
-  }
-  EXPECT_THAT(own_processors(), testing::ElementsAre(m_all.front()));
-  run_on(m_all);
-  for (int const none : {-1, 1 << 20}) {
-    Impl::Places::KeptOff const kept_off(none);
-    EXPECT_EQ(own_processors(), m_all);
-  }
-  run_on({m_all.front()});
-  Impl::Places::KeptOff const kept_off(m_all.front());
-  EXPECT_THAT(own_processors(), testing::ElementsAre(m_all.front()));
-}
-
 /// It may run there alone when it is woken twice, and anywhere when it goes to sleep again.
-TEST_F(SteppingAside, AWorkerThatIsWokenOnOneProcessorSleepsOffIt) {
+TEST_F(SteppingAside, AWorkerThatIsWokenOnOneProcessorKeepsItsMask) {
   for (std::string const how : {"auto", "none"}) {
     TaskGraph graph(bound(1, how));
     task(graph, "starts", {}, [] {});  // a worker's thread has the mask of who makes it
     let_the_workers_finish(graph);
     int const crowded = m_all.front();
-    std::vector<int> const others(m_all.begin() + 1, m_all.end());
-    std::vector<int> const expected = how == "auto" ? others : m_all;
     int thread = 0;
     std::vector<int> awake, asleep;
     auto const wake_it = [&](std::vector<int> const& then_on) {
@@ -362,13 +338,13 @@ TEST_F(SteppingAside, AWorkerThatIsWokenOnOneProcessorSleepsOffIt) {
       std::this_thread::sleep_for(5ms);  // it sleeps now, unless the machine is busy
     };
     run_on({crowded});
-    for (int attempt = 0; attempt < 50 && asleep != expected; ++attempt) {
+    for (int attempt = 0; attempt < 5; ++attempt) {
       wake_it({crowded});
       wake_it({crowded});
       wake_it(m_all);
       asleep = own_processors(thread);
+      EXPECT_EQ(asleep, m_all) << how;
     }
-    EXPECT_EQ(asleep, expected) << how;
     wake_it(m_all);
     EXPECT_EQ(awake, m_all) << how;
     run_on(m_all);
