@@ -76,7 +76,6 @@ CaptureOrder order_of(RecordedEdges const& edges, std::vector<std::uint32_t> con
     order.nodes[k].after_previous.push_back(k);
     for (RecordedEdge const& edge : edges.from(places[k])) {
       bool const is_own = edge.kind == Kind::own_round;
-      order.nodes[k].leads_on = order.nodes[k].leads_on || is_own;
       auto const found = std::lower_bound(places.begin(), places.end(), edge.to);
       if (found == places.end() || *found != edge.to || edge.to == edge.from) continue;
       CaptureOrder::Node& next = order.nodes[static_cast<std::size_t>(found - places.begin())];
