@@ -188,13 +188,6 @@ void GraphInternals::add_local(TaskHandle const& self, AccessRequest const& what
 int GraphInternals::threads_per_worker(TaskHandle const& self) {
   return *EngineOf(self)->options().threads_per_worker;
 }
-SpaceAdapter* GraphInternals::space_with(TaskGraph const& graph, SpaceAdapter* space,
-                                         AskedThreads asked, Label const& task) {
-  return graph.engine().wide_spaces().find(space, asked, task);
-}
-int GraphInternals::threads_of(TaskGraph const& graph, AskedThreads asked) {
-  return graph.engine().wide_spaces().count(asked);
-}
 SpaceAdapter* GraphInternals::space_with(TaskHandle const& other, SpaceAdapter* space,
                                          AskedThreads asked, Label const& task) {
   return EngineOf(other)->wide_spaces().find(space, asked, task);
