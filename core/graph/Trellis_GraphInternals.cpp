@@ -118,7 +118,7 @@ TaskHandle GraphInternals::replay(TaskGraph& graph, Plan const& plan, std::uint6
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + graph.m_options.name + " is to replay an empty plan");
   PlanState const& state = *plan.m_state;
-  if (state.control != graph.m_control || state.generation != graph.m_generation)
+  if (state.graph.control != graph.m_control || state.graph.generation != graph.m_generation)
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + graph.m_options.name + " is to replay the plan \"" + plan.name() +
                     "\" (" + state.label.place() + "), which belongs to another graph");
