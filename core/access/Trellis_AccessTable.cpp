@@ -35,12 +35,12 @@ void Resource::add(AreaEntry& entry) {
   }
 }
 
-void Resource::remove_from_index(AreaEntry& entry) {
-  if (m_index != nullptr) m_index->erase(entry.area, &entry);
-}
-
 void Resource::drop_retired() {
-  entries.erase_if([](AreaEntry const* entry) { return entry->resource == nullptr; });
+  entries.erase_if([&](AreaEntry* entry) {
+    if (entry->resource != nullptr) return false;
+    if (m_index != nullptr) m_index->erase(entry->area, entry);
+    return true;
+  });
 }
 
 std::string name_of(Area const& area, Resource const& resource) {
@@ -69,11 +69,19 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
     };
     m_patience.adapt();
     TaskId const sweep = 4 * m_slab.size();
-    forget_older(older_than(sweep), older_than(std::min(sweep, m_patience.tasks())));
+    TaskId const before = older_than(sweep);
+    TaskId const before_once = older_than(std::min(sweep, m_patience.tasks()));
+    Vector<AreaEntry*> gone;
+    for_each_entry([&](AreaEntry& entry) {
+      if (can_be_forgotten(entry, entry.reused ? before : before_once)) gone.push_back(&entry);
+    });
+    forget(gone);
     m_collect_at = std::max<std::size_t>(table_kept, 2 * kept());
   }
 
-  make_room_in_buckets();
+  std::size_t const entries = m_slab.size() + 1;
+  if (2 * (entries + m_no_longer) > m_buckets.size())
+    fill_buckets(m_buckets.size() * (2 * entries > m_buckets.size() ? 2 : 1));
   Resource& resource = resource_for(request, submitted);
   auto const give_back = [&](AreaEntry* entry) { m_slab.give_back(*entry); };
   std::unique_ptr<AreaEntry, decltype(give_back)> made(&m_slab.make(), give_back);
@@ -135,13 +143,6 @@ void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId
   entry.resource = &resource_for(request, self - 1);
 }
 
-/// Makes room for one more entry, which does not exist yet.
-void AccessTable::make_room_in_buckets() {
-  std::size_t const entries = m_slab.size() + 1;
-  if (2 * (entries + m_no_longer) > m_buckets.size())
-    fill_buckets(m_buckets.size() * (2 * entries > m_buckets.size() ? 2 : 1));
-}
-
 std::uint64_t Identity::next() {
   static std::atomic<std::uint64_t> last{first_allocation};
   return last.fetch_add(1, std::memory_order_relaxed);
@@ -197,12 +198,7 @@ void AccessTable::fill_buckets(std::size_t count) {
     m_buckets = decltype(m_buckets)(count, Bucket{0});  // leaves it unchanged if it throws
   m_mask = count - 1;
   m_no_longer = 0;
-  for_each_entry([&](AreaEntry& entry) {
-    std::uint64_t const hash = entry.area.hash();
-    std::size_t k = hash & m_mask;
-    while (m_buckets[k] != 0) k = (k + 1) & m_mask;
-    m_buckets[k] = reinterpret_cast<Bucket>(&entry) | tag_of(hash);
-  });
+  for_each_entry([&](AreaEntry& entry) { put_into_bucket(entry, entry.area.hash()); });
 }
 
 Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitted) {
@@ -213,7 +209,7 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
   info.begin = std::min(info.begin, request.area.begin());
   info.end = std::max(info.end, request.area.end());
 
-  Vector<Resource*> found = sharing_addresses(info);
+  Vector<Resource*> found = sharing_addresses(info.begin, info.end);
   auto const is_exact = [&](Resource const* other) {
     return other->begin == info.begin && other->end == info.end;
   };
@@ -226,7 +222,7 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
       for (AreaEntry* const entry : other->entries)
         if (can_be_forgotten(*entry, oldest)) gone.push_back(entry);
     forget(gone);
-    found = sharing_addresses(info);
+    found = sharing_addresses(info.begin, info.end);
   }
   if (found.empty()) {
     if (info.label.empty()) info.label = "unlabeled";
@@ -269,12 +265,12 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
   return resource;
 }
 
-/// Returns the resources that share addresses with this one, in order of address.
-Vector<Resource*> AccessTable::sharing_addresses(ResourceInfo const& info) {
+/// Returns the resources that share addresses with these, in order of address.
+Vector<Resource*> AccessTable::sharing_addresses(std::uintptr_t begin, std::uintptr_t end) {
   Vector<Resource*> found;
-  auto next = m_resources.upper_bound(info.begin);
-  if (next != m_resources.begin() && std::prev(next)->second.end > info.begin) --next;
-  for (; next != m_resources.end() && next->second.begin < info.end; ++next)
+  auto next = m_resources.upper_bound(begin);
+  if (next != m_resources.begin() && std::prev(next)->second.end > begin) --next;
+  for (; next != m_resources.end() && next->second.begin < end; ++next)
     found.push_back(&next->second);
   return found;
 }
@@ -303,14 +299,6 @@ bool AccessTable::can_be_forgotten(AreaEntry const& entry, TaskId before) const 
           std::none_of(entry.unindexed.begin(), entry.unindexed.end(), poisons_unindexed));
 }
 
-void AccessTable::forget_older(TaskId before, TaskId before_once) {
-  Vector<AreaEntry*> gone;
-  for_each_entry([&](AreaEntry& entry) {
-    if (can_be_forgotten(entry, entry.reused ? before : before_once)) gone.push_back(&entry);
-  });
-  forget(gone);
-}
-
 void AccessTable::forget(Vector<AreaEntry*> const& gone) {
   if (gone.empty()) return;
   Vector<AreaEntry*> neighbours;
@@ -318,7 +306,6 @@ void AccessTable::forget(Vector<AreaEntry*> const& gone) {
   bool const one_by_one = gone.size() < m_slab.size() / 8;
   for (AreaEntry* const entry : gone) {
     for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry());
-    entry->resource->remove_from_index(*entry);
     touched.push_back(entry->resource);
     m_patience.forgot(entry->area.hash(), entry->last_used);
     if (one_by_one) take_out_of_bucket(*entry);
@@ -348,17 +335,15 @@ void AccessTable::forget(Vector<AreaEntry*> const& gone) {
   if (!one_by_one) fill_buckets(m_buckets.size());
 }
 
-LiveAccess AccessTable::find_live(Area const& area) const {
+LiveAccess AccessTable::find_live(Area const& area) {
   LiveAccess found{nullptr, 0};
   auto const look = [&](LiveAccess const& access, Mode mode) {
     bool const is_live = mode != Mode::none && access.task != nullptr &&
                          access.task->live_id.load(std::memory_order_acquire) == access.id;
     if (is_live) found = access;
   };
-  auto next = m_resources.upper_bound(area.begin());
-  if (next != m_resources.begin() && std::prev(next)->second.end > area.begin()) --next;
-  for (; next != m_resources.end() && next->second.begin < area.end(); ++next)
-    next->second.for_each_candidate(area, [&](AreaEntry const& entry) {
+  for (Resource const* const resource : sharing_addresses(area.begin(), area.end()))
+    resource->for_each_candidate(area, [&](AreaEntry const& entry) {
       if (found.task != nullptr || !overlaps(entry.area, area)) return;
       // (Members of `previous` have another mode, but not `none`.)
       for (LiveAccess const& each : entry.previous) look(each, Mode::read_write);
@@ -475,21 +460,21 @@ void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& r
 
 void AccessTable::take_out(AreaEntry& entry, TaskId id) {
   m_any_unindexed = true;
-  for (SmallVector<LiveAccess, 1>* group : {&entry.current, &entry.previous}) {
-    if (m_keep_all) {  // what comes later is still ordered after what was there before the task
-      for (LiveAccess& access : *group)
-        if (access.id == id) access.task = nullptr;
-    } else {
-      group->erase_if([&](LiveAccess const& access) { return access.id == id; });
-    }
+  auto const is_it = [&](LiveAccess const& access) { return access.id == id; };
+  auto const is_by_it = [&](AreaEntry::Unindexed const& each) { return is_it(each.who); };
+  if (!m_keep_all) {
+    entry.current.erase_if(is_it);
+    entry.previous.erase_if(is_it);
+    std::erase_if(entry.unindexed, is_by_it);
+    return;
   }
-  if (m_keep_all) {
-    for (AreaEntry::Unindexed& unindexed : entry.unindexed)
-      if (unindexed.who.id == id) unindexed.who.task = nullptr;
-  } else {
-    std::erase_if(entry.unindexed,
-                  [&](AreaEntry::Unindexed const& unindexed) { return unindexed.who.id == id; });
-  }
+  // What comes later is still ordered after what was there before the task.
+  for (LiveAccess& access : entry.current)
+    if (is_it(access)) access.task = nullptr;
+  for (LiveAccess& access : entry.previous)
+    if (is_it(access)) access.task = nullptr;
+  for (AreaEntry::Unindexed& each : entry.unindexed)
+    if (is_by_it(each)) each.who.task = nullptr;
 }
 
 void AccessTable::compact(SmallVector<LiveAccess, 1>& group, TaskId since) const {

@@ -19,11 +19,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -45,9 +43,8 @@ class Resource {
       : label(std::move(name)), begin(first), end(past) {}
 
   void add(AreaEntry& entry);
-  /// Forgets entries whose `resource` is null, after `remove_from_index` was called for them.
+  /// Forgets entries whose `resource` is null.
   void drop_retired();
-  void remove_from_index(AreaEntry& entry);
   /// Calls f(entry) for a superset of the entries that overlap `area`.
   template <class F>
   void for_each_candidate(Area const& area, F&& f) const {
@@ -94,19 +91,9 @@ struct Heard {
 /// scope.
 [[nodiscard]] std::string name_of(Area const& area, Resource const& resource);
 
-/// True if an access in one mode depends on an access in the other. The rows of the matrix lie in a
-/// single word here.
+/// True if an access in one mode depends on an access in the other.
 [[nodiscard]] inline bool conflict(Mode a, Mode b) {
-  constexpr std::size_t row = 8;
-  static_assert(IOMatrix::size <= row);
-  constexpr std::uint64_t dependent = [] {
-    std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < IOMatrix::size; ++i)
-      for (std::size_t j = 0; j < IOMatrix::size; ++j)
-        bits |= std::uint64_t{IOMatrix::dependent[i][j]} << (row * i + j);
-    return bits;
-  }();
-  return (dependent >> (row * static_cast<std::size_t>(a) + static_cast<std::size_t>(b)) & 1) != 0;
+  return IOMatrix::dependent[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
 }
 
 /// A task that accesses an area. The task is done when its `live_id` is no longer `id`. `task` is
@@ -298,7 +285,7 @@ class AccessTable {
   }
   /// Returns a task that is not done and accesses a part of this area, for a task of another graph.
   /// Its `task` is null if there is none. No access is entered.
-  [[nodiscard]] LiveAccess find_live(Area const& area) const;
+  [[nodiscard]] LiveAccess find_live(Area const& area);
   [[nodiscard]] bool empty() const { return m_slab.size() == 0; }
   [[nodiscard]] bool is_small() const { return m_buckets.size() <= 256 && m_patience.is_new(); }
   /// Restores the initial state. Requires that all tasks are done.
@@ -394,10 +381,9 @@ class AccessTable {
   static void set_identity(Resource& resource, std::uint64_t identity, TaskId self);
   void relabel(AreaEntry& entry, AccessRequest const& request, TaskId self);
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
-  [[nodiscard]] Vector<Resource*> sharing_addresses(ResourceInfo const& info);
+  [[nodiscard]] Vector<Resource*> sharing_addresses(std::uintptr_t begin, std::uintptr_t end);
   void put_into_bucket(AreaEntry& entry, std::uint64_t hash);
   void take_out_of_bucket(AreaEntry const& entry);
-  void make_room_in_buckets();
   void fill_buckets(std::size_t count);
   /// Calls f(entry) for each entry in use.
   template <class F>
@@ -409,9 +395,6 @@ class AccessTable {
   /// True if its last use is before `before`, and it holds no failure that still cancels later
   /// tasks.
   [[nodiscard]] bool can_be_forgotten(AreaEntry const& entry, TaskId before) const;
-  /// Forgets entries last used before `before`. Entries that were used only once are forgotten if
-  /// that was before `before_once`.
-  void forget_older(TaskId before, TaskId before_once);
   /// Forgets these entries, and then resources that have no entry left.
   void forget(Vector<AreaEntry*> const& gone);
   /// How much it keeps, in entries. A resource takes about as much as an entry. Entries that many

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <vector>
 
 namespace trellis::Impl {
 

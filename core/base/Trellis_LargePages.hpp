@@ -3,7 +3,6 @@
 #define TRELLIS_IMPL_LARGEPAGES_HPP
 
 #include <cstddef>
-#include <new>
 
 namespace trellis::Impl {
 

@@ -26,15 +26,13 @@ struct alignas(std::max_align_t) Arena {
 constinit std::mutex s_mutex;
 constinit Arena* s_arenas = nullptr;  ///< guarded by s_mutex; the first is handed out
 
-void* allocate_plainly(std::size_t bytes, std::size_t alignment) noexcept {
-  if (alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) return ::operator new(bytes, std::nothrow);
-  return ::operator new(bytes, std::align_val_t(alignment), std::nothrow);
-}
-
 }  // namespace
 
 void* Reserve::allocate(std::size_t bytes, std::size_t alignment) {
-  if (void* const memory = allocate_plainly(bytes, alignment)) [[likely]]
+  void* const memory = alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__
+                           ? ::operator new(bytes, std::nothrow)
+                           : ::operator new(bytes, std::align_val_t(alignment), std::nothrow);
+  if (memory != nullptr) [[likely]]
     return memory;
   return take(bytes, alignment);
 }

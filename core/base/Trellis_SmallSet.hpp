@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <unordered_set>
 
 namespace trellis::Impl {
 

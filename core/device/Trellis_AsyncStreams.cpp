@@ -100,16 +100,9 @@ int AsyncStreams::new_waits(Stream const& stream) const {
 }
 
 void AsyncStreams::add_event(Stream& stream, bool timed, std::uint64_t position) {
-  stream.events.push_back({stream.device->record_event(stream.instance, timed), position,
-                           static_cast<std::uint32_t>(stream.needed.size())});
-  stream.needed_at_events.insert(stream.needed_at_events.end(), stream.needed.begin(),
-                                 stream.needed.end());
-}
-
-void AsyncStreams::remove_first_event(Stream& stream) {
-  auto const begin = stream.needed_at_events.begin();
-  stream.needed_at_events.erase(begin, begin + stream.events.front().streams);
-  stream.events.pop_front();
+  Stream::Event event{nullptr, position, stream.needed};
+  event.event = stream.device->record_event(stream.instance, timed);
+  stream.events.push_back(std::move(event));
 }
 
 /// The number of the first event at or behind a position. Requires that there is one.
@@ -255,12 +248,12 @@ bool AsyncStreams::may_have_passed(Stream& stream, std::size_t number) {
 /// came before it, is not known to have passed.
 bool AsyncStreams::pass_first_event(Stream& stream) {
   if (!has_passed(stream, 0)) return false;
-  Stream::Event const event = stream.events.front();
-  for (std::size_t k = 0; k < event.streams; ++k)
-    if (std::uint64_t const position = stream.needed_at_events[k];
+  for (std::size_t k = 0; k < stream.events.front().needed.size(); ++k)
+    if (std::uint64_t const position = stream.events.front().needed[k];
         position != 0 && !pass_up_to(*m_streams[k], position))
       return false;
-  remove_first_event(stream);
+  Stream::Event const event = std::move(stream.events.front());
+  stream.events.pop_front();
   bool timed = false;
   Retired of_batch{};  // first task of the batch, which has the start event of all
   while (!stream.launched.empty() &&
@@ -321,7 +314,6 @@ void AsyncStreams::fail(Stream& stream, std::exception_ptr const& error) {
   auto const failure = std::allocate_shared<StreamFailure>(FromReserve<StreamFailure>(), error);
   for (Stream::Event const& event : stream.events) stream.device->release_event(event.event);
   stream.events.clear();
-  stream.needed_at_events.clear();
   for (Task* task : std::exchange(stream.launched, {})) {
     if (task->on_device->start_event != nullptr)
       stream.device->release_event(task->on_device->start_event);

@@ -90,24 +90,15 @@ class AsyncStreams {
 
   [[nodiscard]] int stream_for(DeviceAdapter& device, void const* instance);
 
-  /// Picks a stream, makes it wait for the task's predecessors on other streams, and launches the
-  /// task with `run(instance)`. If `run` throws, it may have launched something. So the task is on
-  /// the stream all the same, and retires when the stream has passed it. `launched(threw)` is
-  /// called before the task can retire; if `run` threw, within a handler of that exception. When
-  /// this function throws, nothing of the task has been launched.
-  void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
-              FunctionRef<void(bool threw)> launched) {
-    Task* const one = &task;
-    std::size_t const at = 0;
-    launch(std::span(&one, 1), *task.device(), threads_per_worker, run, at,
-           [&](Task&, bool threw) { launched(threw); });
-  }
-  /// Does the same for several tasks at once, which `run` launches as one: the stream waits for the
-  /// predecessors of all. They follow each other on it, without events between. When `run` throws,
-  /// `at` is the position of the task that did: the tasks before it are launched, those behind it
-  /// are not. If `at` is behind the last one, nothing has been launched, and this throws.
-  /// `launched(task, threw)` is called for each task that is on the stream, in order. `device` is
-  /// theirs, or the one to which host tasks go.
+  /// Picks a stream, makes it wait for the tasks' predecessors on other streams, and launches them
+  /// as one with `run(instance)`. They follow each other on the stream, without events between.
+  /// `device` is theirs, or the one to which host tasks go.
+  ///
+  /// When `run` throws, `at` is the position of the task that did, which may have launched
+  /// something: it is on the stream like those before it, and retires when the stream has passed
+  /// it. Those behind it are not launched. If `at` is behind the last one, nothing has been
+  /// launched, and this throws. `launched(task, threw)` is called for each task that is on the
+  /// stream, in order, before it can retire; if `run` threw, within a handler of that exception.
   void launch(std::span<Task* const> tasks, DeviceAdapter& device, int threads_per_worker,
               FunctionRef<void(void* instance)> run, std::size_t const& at,
               FunctionRef<void(Task& task, bool threw)> launched);
@@ -170,19 +161,16 @@ class AsyncStreams {
     /// An event that tells that the tasks up to a position have passed.
     struct Event {
       void* event;
-      std::uint64_t position;   ///< of the newest of these tasks
-      std::uint32_t streams;    ///< how many elements of `needed_at_events` belong to this one
-      bool has_passed = false;  ///< as far as is known
+      std::uint64_t position;        ///< of the newest of these tasks
+      Vector<std::uint64_t> needed;  ///< as that of the stream
+      bool has_passed = false;       ///< as far as is known
     };
     Deque<Event> events;
-    /// Position by stream that must pass before the newest task retires; 0: none.
-    /// `needed_at_events` has the same for each event, one behind the other.
-    Vector<std::uint64_t> needed;
-    Deque<std::uint64_t> needed_at_events;
-    bool ends_in_chain = false;        ///< of tasks without events, each overwriting the last
-    std::uint64_t spacing = 1;         ///< so many tasks may share an event
-    std::uint64_t asked_at = 0;        ///< `next` when it was last asked
-    std::size_t ahead = 1;             ///< the next query is about the event this many ahead
+    Vector<std::uint64_t> needed;  ///< by stream: must pass before the newest task retires; 0: none
+    bool ends_in_chain = false;    ///< of tasks without events, each overwriting the last
+    std::uint64_t spacing = 1;     ///< so many tasks may share an event
+    std::uint64_t asked_at = 0;    ///< `next` when it was last asked
+    std::size_t ahead = 1;         ///< the next query is about the event this many ahead
     Vector<std::uint64_t> waited_for;  ///< by stream: up to which position
     std::int64_t past_ns = 0;          ///< end of the newest task with known times
 
@@ -211,7 +199,6 @@ class AsyncStreams {
   Stream& new_stream(DeviceAdapter& device, void* instance);
   static void add_event(Stream& stream, bool timed, std::uint64_t position);
   static void record_last(Stream& stream) { add_event(stream, false, stream.last()); }
-  static void remove_first_event(Stream& stream);
   void find_needed(std::span<Task* const> tasks, DeviceAdapter const& device);
   [[nodiscard]] bool may_share_event(Stream& stream, Task const& task) const;
   [[nodiscard]] static std::size_t event_behind(Stream const& stream, std::uint64_t position);

@@ -46,11 +46,11 @@ class Lanes {
     }
     return lane;
   }
-  void placed(std::size_t lane, bool somebody_waits) {
+  void placed(std::size_t lane) {
     m_lane_of.push_back(lane);
     m_clocks[lane][lane] = m_lane_of.size();
-    m_clock_of.push_back(somebody_waits ? m_clocks[lane] : Clock());
-    m_event_of.push_back(somebody_waits ? record(lane) : nullptr);
+    m_clock_of.push_back(m_clocks[lane]);
+    m_event_of.push_back(record(lane));
   }
   void join() {
     for (std::size_t lane = 1; lane < m_clocks.size(); ++lane)
@@ -104,7 +104,7 @@ class Lanes {
   void* m_begin = nullptr;
   std::vector<Clock> m_clocks;         ///< by lane
   std::vector<std::size_t> m_lane_of;  ///< by launch
-  std::vector<Clock> m_clock_of;       ///< by launch; empty: no launch waits for it
+  std::vector<Clock> m_clock_of;       ///< by launch
   std::vector<void*> m_event_of;       ///< by launch
   std::vector<void*> m_events;         ///< all
   std::vector<std::size_t> m_before;   ///< of the launch being placed, the newest first
@@ -133,7 +133,7 @@ bool CapturedGraph::capture(DeviceAdapter& device, CaptureOrder const& order, st
         std::size_t const lane = lanes.place(before);
         run(place, instances[lane]);
         device.check_launch(instances[lane]);
-        lanes.placed(lane, round + 1 < rounds || node.leads_on);
+        lanes.placed(lane);
       }
     lanes.join();
   } catch (...) {

@@ -17,7 +17,6 @@ struct CaptureOrder {
   struct Node {
     std::vector<std::size_t> after;           ///< places in its own round
     std::vector<std::size_t> after_previous;  ///< places in the round before
-    bool leads_on = false;                    ///< a later launch of its own round may come after it
   };
   std::vector<Node> nodes;  ///< by place
 };

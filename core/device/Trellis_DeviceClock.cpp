@@ -52,8 +52,9 @@ std::int64_t DeviceClock::time_of(Origin const& origin, void* event) {
 /// The two clocks may differ by about a millionth. No task starts before it was launched, or ends
 /// later than it was seen to have ended. This shows when the clocks are too far apart, and by how
 /// much at least.
-DeviceClock::Span DeviceClock::measure(DeviceAdapter const& device, void* start, void* end,
-                                       std::uint64_t launched_ns, std::int64_t earliest) {
+std::optional<DeviceClock::Span> DeviceClock::span(DeviceAdapter const& device, void* start,
+                                                   void* end, std::uint64_t launched_ns,
+                                                   std::int64_t earliest) noexcept try {
   Origin& origin = origin_of(device);
   std::int64_t latest = std::numeric_limits<std::int64_t>::max();
   if (device.has_own_clock()) {
@@ -68,32 +69,21 @@ DeviceClock::Span DeviceClock::measure(DeviceAdapter const& device, void* start,
       origin.at_ns += std::min(launched - begin, latest - finish);
   }
   std::int64_t const started = std::clamp(time_of(origin, start), earliest, latest);
-  return {started, std::clamp(time_of(origin, end), started, latest)};
+  return Span{started, std::clamp(time_of(origin, end), started, latest)};
+} catch (...) {
+  return std::nullopt;
 }
 
-std::optional<DeviceClock::Span> DeviceClock::span(DeviceAdapter const& device, void* start,
-                                                   void* end, std::uint64_t launched_ns,
-                                                   std::int64_t earliest) noexcept {
-  try {
-    return measure(device, start, end, launched_ns, earliest);
-  } catch (...) {
-    return std::nullopt;
-  }
-}
-
-bool DeviceClock::take(DeviceAdapter& device, void* event) noexcept {
+bool DeviceClock::take(DeviceAdapter& device, void* event) noexcept try {
   constexpr std::int64_t longest_ns = 1'000'000'000;
   Origin& origin = origin_of(device);
-  std::int64_t at = 0;
-  try {
-    at = time_of(origin, event);
-  } catch (...) {
-    return false;
-  }
+  std::int64_t const at = time_of(origin, event);
   if (at < origin.at_ns + longest_ns) return false;
   device.release_event(origin.event);
   origin = {&device, event, at};
   return true;
+} catch (...) {
+  return false;
 }
 
 }  // namespace trellis::Impl

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace trellis::Impl {
 
@@ -60,8 +59,6 @@ class DeviceClock {
     std::int64_t at_ns;  ///< before the start of the graph's time, if the device's clock is slow
   };
   [[nodiscard]] Origin& origin_of(DeviceAdapter const& device);
-  [[nodiscard]] Span measure(DeviceAdapter const& device, void* start, void* end,
-                             std::uint64_t launched, std::int64_t earliest);
   [[nodiscard]] static std::int64_t time_of(Origin const& origin, void* event);
 
   bool const m_runs;

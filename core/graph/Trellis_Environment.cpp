@@ -2,7 +2,6 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Orchestration.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
-#include <Trellis_TaskGraphOptions.hpp>
 #include <graph/Trellis_Environment.hpp>
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <iostream>
-#include <limits>
+#include <locale>
 #include <numeric>
 #include <sstream>
 #include <vector>
@@ -23,28 +22,47 @@ namespace {
 
 constexpr std::string_view flag_values = "1, true, on, yes or 0, false, off, no";
 
+template <auto option>
+std::optional<std::string> said(TaskGraphOptions const& options) {
+  auto const& value = options.*option;
+  if (!value) return std::nullopt;
+  if constexpr (requires { value->name(); }) {
+    return std::string(value->name());
+  } else if constexpr (requires { value->empty(); }) {
+    return value->empty() ? "nowhere" : *value;
+  } else {
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    text << *value;
+    return text.str();
+  }
+}
+
+using Options = TaskGraphOptions;
 constexpr std::array all_rows{
     VariableRow{Variable::workers, "TRELLIS_WORKERS", "a whole number",
-                "threads that run tasks at the same time"},
+                "threads that run tasks at the same time", &said<&Options::workers>},
     VariableRow{Variable::threads_per_worker, "TRELLIS_THREADS_PER_WORKER", "a whole number",
-                "threads of each worker's Kokkos instance"},
+                "threads of each worker's Kokkos instance", &said<&Options::threads_per_worker>},
     VariableRow{Variable::bind, "TRELLIS_BIND", "none, auto, core or processors such as 0,2-5",
-                "where the main thread and the workers run"},
+                "where the main thread and the workers run", &said<&Options::bind>},
     VariableRow{Variable::in_flight, "TRELLIS_IN_FLIGHT", "a whole number",
-                "largest number of tasks submitted and not complete"},
+                "largest number of tasks submitted and not complete", &said<&Options::in_flight>},
     VariableRow{Variable::policy, "TRELLIS_POLICY",
                 "work_stealing, fifo, priority, shake or shake:SEED",
-                "the order of tasks that are ready; shake: at random, which finds bugs"},
+                "the order of tasks that are ready; shake: at random, which finds bugs",
+                &said<&Options::policy>},
     VariableRow{Variable::orchestration, "TRELLIS_ORCHESTRATION",
                 "native, bsp, backfill, fuse_immediately:N, fuse_late:N, all_on_device:D, "
                 "round_robin:N[:DEVICES] or learning[:SEED]",
-                "how fork-joins run, and which fusable tasks run as one"},
+                "how fork-joins run, and which fusable tasks run as one",
+                &said<&Options::orchestration>},
     VariableRow{Variable::streams, "TRELLIS_STREAMS", "a whole number",
-                "streams of each asynchronous device"},
-    VariableRow{Variable::record, "TRELLIS_RECORD", flag_values,
-                "keep both graphs and time stamps"},
+                "streams of each asynchronous device", &said<&Options::streams>},
+    VariableRow{Variable::record, "TRELLIS_RECORD", flag_values, "keep both graphs and time stamps",
+                &said<&Options::record>},
     VariableRow{Variable::log, "TRELLIS_LOG", "stderr, stdout or a file",
-                "gets a line for every change of a task's state"},
+                "gets a line for every change of a task's state", &said<&Options::log>},
     VariableRow{Variable::analysis, "TRELLIS_ANALYSIS", "stderr, stdout or a file",
                 "gets the critical path of each graph when that ends, and predictions for other "
                 "machines; records"},
@@ -52,13 +70,15 @@ constexpr std::array all_rows{
                 "gets a page with timeline, graph, analysis and statistics of each graph when that "
                 "ends: open its index.html; records"},
     VariableRow{Variable::statistics, "TRELLIS_STATISTICS", "a file",
-                "gets counters over time, with a picture beside it"},
+                "gets counters over time, with a picture beside it", &said<&Options::statistics>},
     VariableRow{Variable::serial, "TRELLIS_SERIAL", flag_values,
-                "run each task inside the call that submits it: the oracle"},
+                "run each task inside the call that submits it: the oracle",
+                &said<&Options::serial>},
     VariableRow{Variable::warn, "TRELLIS_WARN", flag_values,
-                "tell what looks wrong in the annotations"},
+                "tell what looks wrong in the annotations", &said<&Options::warn>},
     VariableRow{Variable::watchdog, "TRELLIS_WATCHDOG", "a number of seconds; 0: never",
-                "tell all unfinished tasks when none has been completed for so long"},
+                "tell all unfinished tasks when none has been completed for so long",
+                &said<&Options::watchdog>},
     VariableRow{Variable::help, "TRELLIS_HELP", flag_values,
                 "print this list when the first graph is made"},
 };
@@ -126,83 +146,16 @@ std::string_view nearest_to(std::string_view name) {
   return best;
 }
 
-bool says(TaskGraphOptions const& asked, Variable variable) {
-  switch (variable) {
-    case Variable::workers:
-      return asked.workers.has_value();
-    case Variable::threads_per_worker:
-      return asked.threads_per_worker.has_value();
-    case Variable::bind:
-      return asked.bind.has_value();
-    case Variable::in_flight:
-      return asked.in_flight.has_value();
-    case Variable::policy:
-      return asked.policy != nullptr;
-    case Variable::orchestration:
-      return asked.orchestration != nullptr;
-    case Variable::streams:
-      return asked.streams.has_value();
-    case Variable::record:
-      return asked.record.has_value();
-    case Variable::log:
-      return asked.log.has_value();
-    case Variable::analysis:
-    case Variable::trace:
-      return false;
-    case Variable::statistics:
-      return asked.statistics.has_value();
-    case Variable::serial:  // here the environment takes precedence
-      return asked.serial.has_value() && value_of(variable) == nullptr;
-    case Variable::warn:
-      return asked.warn.has_value();
-    case Variable::watchdog:
-      return asked.watchdog.has_value();
-    case Variable::help:
-      return false;
-  }
-  return false;
+/// True if the program's option counts. For `serial` the environment takes precedence.
+bool says(TaskGraphOptions const& asked, VariableRow const& row) {
+  return row.said != nullptr && row.said(asked).has_value() &&
+         (row.variable != Variable::serial || value_of(row.variable) == nullptr);
 }
 
-std::string in_force(TaskGraphOptions const& options, Variable variable) {
-  auto const word = [](bool flag) { return std::string(flag ? "1" : "0"); };
-  switch (variable) {
-    case Variable::workers:
-      return std::to_string(*options.workers);
-    case Variable::threads_per_worker:
-      return std::to_string(*options.threads_per_worker);
-    case Variable::bind:
-      return *options.bind;
-    case Variable::in_flight:
-      return std::to_string(*options.in_flight);
-    case Variable::policy:
-      return std::string(options.policy->name());
-    case Variable::orchestration:
-      return options.orchestration->name();
-    case Variable::streams:
-      return std::to_string(*options.streams);
-    case Variable::record:
-      return word(*options.record);
-    case Variable::log:
-      return options.log && !options.log->empty() ? *options.log : "nowhere";
-    case Variable::analysis:
-      return text_from(Variable::analysis).value_or("nowhere");
-    case Variable::trace:
-      return text_from(Variable::trace).value_or("nowhere");
-    case Variable::statistics:
-      return options.statistics && !options.statistics->empty() ? *options.statistics : "nowhere";
-    case Variable::serial:
-      return word(*options.serial);
-    case Variable::warn:
-      return word(*options.warn);
-    case Variable::watchdog: {
-      std::ostringstream seconds;
-      seconds << *options.watchdog;
-      return seconds.str();
-    }
-    case Variable::help:
-      return word(flag_from(Variable::help).value_or(false));
-  }
-  return {};
+std::string in_force(TaskGraphOptions const& options, VariableRow const& row) {
+  if (row.said != nullptr) return row.said(options).value_or("nowhere");
+  if (row.variable == Variable::help) return flag_from(row.variable).value_or(false) ? "1" : "0";
+  return text_from(row.variable).value_or("nowhere");
 }
 
 }  // namespace
@@ -278,10 +231,10 @@ std::string environment_help(TaskGraphOptions const& asked, TaskGraphOptions con
       "Trellis: the environment variables, with the values in force in the first graph (\"" +
       options.name + "\")\n";
   for (VariableRow const& row : all_rows) {
-    char const* const source = says(asked, row.variable)           ? "set by the program"
+    char const* const source = says(asked, row)                    ? "set by the program"
                                : value_of(row.variable) != nullptr ? "from the environment"
                                                                    : "by default";
-    ((text += "  ") += row.name) += " = " + in_force(options, row.variable) + " (" + source + ")\n";
+    ((text += "  ") += row.name) += " = " + in_force(options, row) + " (" + source + ")\n";
     ((((text += "      ") += row.meaning) += "; must be ") += row.values) += '\n';
   }
   return text;

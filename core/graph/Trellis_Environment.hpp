@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_ENVIRONMENT_HPP
 #define TRELLIS_IMPL_ENVIRONMENT_HPP
 
+#include <Trellis_TaskGraphOptions.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -11,10 +13,6 @@
 /// The environment variables of the library. The table in Trellis_Environment.cpp has all of them,
 /// and nothing else reads the environment. A new variable is a new row, and then `TRELLIS_HELP`
 /// lists it.
-namespace trellis {
-struct TaskGraphOptions;
-}
-
 namespace trellis::Impl {
 
 enum class Variable {
@@ -41,6 +39,8 @@ struct VariableRow {
   std::string_view name;
   std::string_view values;  ///< text to follow "must be"
   std::string_view meaning;
+  /// Returns what the program's option says, if it says anything. Null: there is no option.
+  std::optional<std::string> (*said)(TaskGraphOptions const&) = nullptr;
 };
 
 [[nodiscard]] std::span<VariableRow const> all_variables();
@@ -73,6 +73,10 @@ extern template std::optional<std::uint64_t> number_from<std::uint64_t>(Variable
 /// unknown variables, then the help if `TRELLIS_HELP` asks for it.
 void tell_unknown_variables_once();
 void tell_help_once(TaskGraphOptions const& asked, TaskGraphOptions const& in_force);
+
+/// Returns the options of a graph with a value for each one: what the program asks for, else what
+/// the environment says, else the default. Throws `Error` for a value that cannot be.
+[[nodiscard]] TaskGraphOptions resolve(TaskGraphOptions const& asked);
 
 }  // namespace trellis::Impl
 

@@ -118,7 +118,7 @@ TaskHandle GraphInternals::replay(TaskGraph& graph, Plan const& plan, std::uint6
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + graph.m_options.name + " is to replay an empty plan");
   PlanState const& state = *plan.m_state;
-  if (state.control != graph.m_control || state.generation != graph.m_generation)
+  if (state.graph.control != graph.m_control || state.graph.generation != graph.m_generation)
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + graph.m_options.name + " is to replay the plan \"" + plan.name() +
                     "\" (" + state.label.place() + "), which belongs to another graph");
@@ -187,13 +187,6 @@ void GraphInternals::add_local(TaskHandle const& self, AccessRequest const& what
 }
 int GraphInternals::threads_per_worker(TaskHandle const& self) {
   return *EngineOf(self)->options().threads_per_worker;
-}
-SpaceAdapter* GraphInternals::space_with(TaskGraph const& graph, SpaceAdapter* space,
-                                         AskedThreads asked, Label const& task) {
-  return graph.engine().wide_spaces().find(space, asked, task);
-}
-int GraphInternals::threads_of(TaskGraph const& graph, AskedThreads asked) {
-  return graph.engine().wide_spaces().count(asked);
 }
 SpaceAdapter* GraphInternals::space_with(TaskHandle const& other, SpaceAdapter* space,
                                          AskedThreads asked, Label const& task) {

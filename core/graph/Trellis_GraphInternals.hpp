@@ -74,14 +74,10 @@ struct GraphInternals {
   static void join_fork_join(TaskHandle const& fork_join);
 
   /// Returns the space of a task with this many threads, see WideSpaces. Throws `Error` when it
-  /// cannot have them.
-  static SpaceAdapter* space_with(TaskGraph const& graph, SpaceAdapter* space, AskedThreads asked,
-                                  Label const& task);
-  /// Returns that number of threads, if the task may have them.
-  static int threads_of(TaskGraph const& graph, AskedThreads asked);
-  /// Does the same in the graph of another task.
+  /// cannot have them. `other`: a task of the graph, or `handle(graph)`.
   static SpaceAdapter* space_with(TaskHandle const& other, SpaceAdapter* space, AskedThreads asked,
                                   Label const& task);
+  /// Returns that number of threads, if the task may have them.
   static int threads_of(TaskHandle const& other, AskedThreads asked);
 
   // For any task of the graph, from anywhere; see TaskGraph.

@@ -4,7 +4,6 @@
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <graph/Trellis_Environment.hpp>
-#include <graph/Trellis_GraphOptions.hpp>
 #include <graph/Trellis_Runtime.hpp>
 #include <threads/Trellis_Places.hpp>
 #include <threads/Trellis_Workers.hpp>
@@ -51,31 +50,6 @@ std::shared_ptr<Orchestration> orchestration_from_environment() {
   }
 }
 
-/// A file named `1` in `TRELLIS_LOG=1` is not meant (`./1` would be one).
-std::optional<std::string> log_from_environment() {
-  std::optional<std::string> destination = text_from(Variable::log);
-  if (destination && flag_of(*destination)) bad_value(Variable::log, *destination);
-  return destination;
-}
-
-std::optional<std::string> analysis_from_environment() {
-  std::optional<std::string> destination = text_from(Variable::analysis);
-  if (destination && flag_of(*destination)) bad_value(Variable::analysis, *destination);
-  return destination;
-}
-
-std::optional<std::string> trace_from_environment() {
-  std::optional<std::string> folder = text_from(Variable::trace);
-  if (folder && (folder->empty() || flag_of(*folder))) bad_value(Variable::trace, *folder);
-  return folder;
-}
-
-std::optional<std::string> statistics_from_environment() {
-  std::optional<std::string> file = text_from(Variable::statistics);
-  if (file && (file->empty() || flag_of(*file))) bad_value(Variable::statistics, *file);
-  return file;
-}
-
 std::string without_tools(std::string const& asker) {
   return "Trellis: only Trellis::tools does what is asked by " + asker +
          ", and this program is not linked with it (CMake: target_link_libraries(program "
@@ -99,9 +73,12 @@ class AskedOfTools {
  public:
   explicit AskedOfTools(bool has_tools) : m_has_tools(has_tools) {}
 
-  std::optional<std::string> take(Variable variable, std::optional<std::string> destination) {
-    bool const is_asked = destination && !destination->empty();
-    return is_asked && !may(variable) ? std::nullopt : destination;
+  /// A file named `1` in `TRELLIS_LOG=1` is not meant (`./1` would be one).
+  std::optional<std::string> take_destination(Variable variable, bool may_be_empty) {
+    std::optional<std::string> destination = text_from(variable);
+    if (!destination || (destination->empty() && may_be_empty)) return destination;
+    if (destination->empty() || flag_of(*destination)) bad_value(variable, *destination);
+    return may(variable) ? destination : std::nullopt;
   }
   bool take(Variable variable, bool is_asked) { return is_asked && may(variable); }
 
@@ -171,9 +148,8 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   GraphTools const* const tools = graph_tools();
   if (tools == nullptr) refuse_tools(asked);
   AskedOfTools of_tools(tools != nullptr);
-  bool const has_analysis =
-      of_tools.take(Variable::analysis, analysis_from_environment()).has_value();
-  bool const has_trace = of_tools.take(Variable::trace, trace_from_environment()).has_value();
+  bool const has_analysis = of_tools.take_destination(Variable::analysis, true).has_value();
+  bool const has_trace = of_tools.take_destination(Variable::trace, false).has_value();
   if (!options.record) {
     std::optional<bool> const records = flag_from(Variable::record);
     // Without the tools the graph records as well, but no report follows.
@@ -192,9 +168,9 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   if (!(*options.watchdog >= 0 && *options.watchdog <= 1e9))
     throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have a watchdog of " +
                                             std::to_string(*options.watchdog) + " seconds");
-  if (!options.log) options.log = of_tools.take(Variable::log, log_from_environment());
+  if (!options.log) options.log = of_tools.take_destination(Variable::log, true);
   if (!options.statistics)
-    options.statistics = of_tools.take(Variable::statistics, statistics_from_environment());
+    options.statistics = of_tools.take_destination(Variable::statistics, false);
   static_cast<void>(Places(*options.bind, *options.threads_per_worker, options.name));
   tell_help_once(asked, options);
   of_tools.tell_once();

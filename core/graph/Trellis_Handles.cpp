@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Completion.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_Plan.hpp>
 #include <Trellis_Progress.hpp>
+#include <Trellis_ThisWorker.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <task/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphInternals.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <kernel/Trellis_Frame.hpp>
+#include <recorded/Trellis_PlanState.hpp>
 
 #include <string>
 #include <utility>
 
-/// A program's access to a graph: handles of its tasks, completions, progress functions.
+/// A program's access to a graph: handles of its tasks, completions, progress functions, plans.
 namespace trellis::Impl {
 
 bool TaskHandle::is_done() const {
@@ -101,6 +104,32 @@ void Progress::ask() {
   if (m_source == nullptr)
     throw Error(Error::Kind::bad_input, "Trellis: ask() of a Progress that belongs to no graph");
   if (Impl::EnginePin const engine = m_graph.pin()) engine->polling().ask(*m_source);
+}
+
+std::string Plan::name() const {
+  return valid() ? m_state->label.string() : std::string();
+}
+std::size_t Plan::tasks() const {
+  return valid() ? m_state->task_count : 0;
+}
+std::size_t Plan::edges() const {
+  return valid() ? m_state->edges_within_round : 0;
+}
+std::size_t Plan::edges_between_rounds() const {
+  return valid() ? m_state->edges_between_rounds : 0;
+}
+std::size_t Plan::accesses() const {
+  return valid() ? m_state->access_count : 0;
+}
+
+// A body runs on a slot, which belongs to one thread at a time and has a unique number in its
+// graph. A serial graph has no slots for the threads that submit, but its bodies run one at a time.
+int this_worker::index() {
+  Impl::Frame const* const frame = Impl::Frame::top;
+  if (frame == nullptr || frame->what != Impl::Frame::What::runs)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: this_worker::index() is asked for by a thread that runs no task's body");
+  return frame->kernel.is_serial() ? 0 : frame->slot.number;
 }
 
 }  // namespace trellis

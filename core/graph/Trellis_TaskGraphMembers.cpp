@@ -3,7 +3,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <task/Trellis_NumberedTasks.hpp>
-#include <graph/Trellis_GraphOptions.hpp>
+#include <graph/Trellis_Environment.hpp>
 #include <task/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphInternals.hpp>
 #include <graph/Trellis_ModelTasks.hpp>

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
 #include <mutex>
 #include <new>
 #include <span>
@@ -58,11 +57,6 @@ void DeviceTasks::order_launches(std::span<Task*> ready) const {
   auto next = launches.begin();
   for (Task*& task : ready)
     if (task->runs_on_device()) task = (next++)->task;
-}
-
-/// Requires a task that goes to an asynchronous device.
-bool DeviceTasks::may_be_launched(Task const& task) const {
-  return task.failure == nullptr && !task.marks.main_thread && !m_serial && may_launch_here();
 }
 
 /// False in a launch, which has the streams for itself.
@@ -205,10 +199,12 @@ void DeviceTasks::launch_one(Task& task, WorkerSlot& slot, Vector<Task*>& ready)
     task.state.store(TaskState::running, std::memory_order_relaxed);
     m_kernel.events().changed(task, TaskState::running);
     Frame const frame(m_kernel, slot, task, Frame::What::launches);
+    Task* const one = &task;
+    std::size_t const at = 0;
     m_streams.launch(
-        task, *m_kernel.options().threads_per_worker,
-        [&](void* instance) { task.ops->run(task.body, instance, task.label); },
-        [&](bool threw) { threw ? note_failed_launch(task) : note_launch(task, ready); });
+        std::span(&one, 1), *task.device(), *m_kernel.options().threads_per_worker,
+        [&](void* instance) { task.ops->run(task.body, instance, task.label); }, at,
+        [&](Task&, bool threw) { threw ? note_failed_launch(task) : note_launch(task, ready); });
   } catch (...) {  // nothing has been launched
     task.failure = m_kernel.current_failure(task);
     m_kernel.push(task, &slot);  // its end may be user code
@@ -241,30 +237,39 @@ Vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
   return bodies;
 }
 
+/// Launches these tasks at once, see AsyncStreams::launch. Returns how many are on the stream; 0:
+/// nothing has been launched.
+std::size_t DeviceTasks::launch_as_one(std::span<Task* const> tasks, DeviceAdapter& device,
+                                       WorkerSlot& slot, FunctionRef<void(void*)> run,
+                                       std::size_t const& at, FunctionRef<void(Task&)> launched) {
+  std::size_t begun = 0;
+  try {
+    Frame const frame(m_kernel, slot, *tasks.front(), Frame::What::launches);
+    m_streams.launch(tasks, device, *m_kernel.options().threads_per_worker, run, at,
+                     [&](Task& task, bool threw) {
+                       ++begun;
+                       threw ? note_failed_launch(task) : launched(task);
+                     });
+  } catch (...) {  // nothing has been launched
+  }
+  return begun;
+}
+
 /// Launches all members at once. When that throws, those that have not begun are launched one by
 /// one, so that each can fail on its own.
 void DeviceTasks::launch_batch(Task& first, WorkerSlot& slot, Vector<Task*>& ready) {
   Vector<Task*> const live = live_members(first, slot);
   if (live.empty()) return;
-  FusionOps const& ops = *live.front()->ops->fusion;
-  if (live.size() == 1 || ops.run == nullptr) {
-    for (Task* const task : live) launch_one(*task, slot, ready);
-    return;
-  }
-  Vector<void*> const bodies = note_running(live);
   Task& named = *live.front();
+  FusionOps const& ops = *named.ops->fusion;
   std::size_t begun = 0;
-  try {
-    Frame const frame(m_kernel, slot, named, Frame::What::launches);
+  if (live.size() > 1 && ops.run != nullptr) {
+    Vector<void*> const bodies = note_running(live);
     std::size_t at = bodies.size();
-    m_streams.launch(
-        live, *named.device(), *m_kernel.options().threads_per_worker,
+    begun = launch_as_one(
+        live, *named.device(), slot,
         [&](void* instance) { ops.run(bodies, instance, named.label, at); }, at,
-        [&](Task& task, bool threw) {
-          ++begun;
-          threw ? note_failed_launch(task) : note_launch(task, ready);
-        });
-  } catch (...) {  // nothing has been launched
+        [&](Task& task) { note_launch(task, ready); });
   }
   for (Task* const task : std::span(live).subspan(begun)) launch_one(*task, slot, ready);
 }
@@ -278,21 +283,11 @@ void DeviceTasks::offload_batch(Task& first, WorkerSlot& slot) {
   if (live.empty()) return;
   Vector<void*> const bodies = note_running(live);
   Task& named = *live.front();
-  bool is_launched = false;
-  try {
-    Frame const frame(m_kernel, slot, named, Frame::What::launches);
-    std::size_t const nothing = live.size();
-    m_streams.launch(
-        live, *named.offloaded(), *m_kernel.options().threads_per_worker,
-        [&](void* instance) { named.ops->fusion->offload(bodies, instance, named.label); }, nothing,
-        [&](Task& task, bool threw) {
-          is_launched = true;
-          m_streams.note_awaited();
-          if (threw) note_failed_launch(task);
-        });
-  } catch (...) {  // nothing has been launched
-  }
-  if (is_launched) return;
+  std::size_t const begun = launch_as_one(
+      live, *named.offloaded(), slot,
+      [&](void* instance) { named.ops->fusion->offload(bodies, instance, named.label); },
+      live.size(), [](Task&) {});
+  if (begun > 0) return m_streams.note_awaited();
   for (Task* const task : live) {
     FusionPool::stay_home(*task);
     task->state.store(TaskState::ready, std::memory_order_relaxed);
@@ -349,9 +344,13 @@ void DeviceTasks::complete_one(AsyncStreams::Retired const& passed, WorkerSlot& 
   }
   if (passed.finished_ns != 0)
     m_kernel.events().ran_on_device(task, passed.started_ns, passed.finished_ns);
-  FusionPool::stay_home(task);
+  end(passed, slot, state);
+}
+
+void DeviceTasks::end(AsyncStreams::Retired const& retired, WorkerSlot& slot, TaskState state) {
+  FusionPool::stay_home(*retired.task);
   if (Task* const next =
-          m_kernel.complete(task, slot, state, m_workers.max_slots() + passed.stream))
+          m_kernel.complete(*retired.task, slot, state, m_workers.max_slots() + retired.stream))
     m_kernel.push(*next, &slot);
 }
 
@@ -375,10 +374,7 @@ void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, WorkerSlo
   }
   if (first.empty()) first = copy_or_short(failure->origin_text);
   inherit(task, failure);
-  FusionPool::stay_home(task);
-  if (Task* const next =
-          m_kernel.complete(task, slot, TaskState::failed, m_workers.max_slots() + failed.stream))
-    m_kernel.push(*next, &slot);
+  end(failed, slot, TaskState::failed);
 }
 
 }  // namespace trellis::Impl

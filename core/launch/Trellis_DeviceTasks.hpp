@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <vector>
 
 namespace trellis::Impl {
 
@@ -38,7 +37,8 @@ class DeviceTasks {
   /// makes it ready, or by a launching thread (`offer`). A thread does not launch it within the
   /// launch of another task, which has the streams for itself.
   [[nodiscard]] bool launches_here(Task const& task) const {
-    return task.goes_to_device() && may_be_launched(task);
+    return task.goes_to_device() && task.failure == nullptr && !task.marks.main_thread &&
+           !m_serial && may_launch_here();
   }
   /// Launches a task, then those that have only waited for its launch, and so on.
   void launch(Task& first, WorkerSlot& slot);
@@ -107,7 +107,6 @@ class DeviceTasks {
  private:
   /// The rank among launches of one priority.
   [[nodiscard]] std::int64_t rank_of_launch(Task& task) const;
-  [[nodiscard]] bool may_be_launched(Task const& task) const;
   [[nodiscard]] bool may_launch_here() const;
   void launch_all_offered(WorkerSlot& slot) {
     launch_offered(slot, std::numeric_limits<int>::max());
@@ -115,6 +114,9 @@ class DeviceTasks {
   void launch_one(Task& task, WorkerSlot& slot, Vector<Task*>& ready);
   void launch_batch(Task& first, WorkerSlot& slot, Vector<Task*>& ready);
   void offload_batch(Task& first, WorkerSlot& slot);
+  std::size_t launch_as_one(std::span<Task* const> tasks, DeviceAdapter& device, WorkerSlot& slot,
+                            FunctionRef<void(void*)> run, std::size_t const& at,
+                            FunctionRef<void(Task&)> launched);
   [[nodiscard]] Vector<Task*> live_members(Task& first, WorkerSlot& slot);
   [[nodiscard]] Vector<void*> note_running(std::span<Task* const> members);
   void note_launch(Task& task, Vector<Task*>& ready);
@@ -122,6 +124,7 @@ class DeviceTasks {
   void inherit_on_device(Task& task);
   void complete_one(AsyncStreams::Retired const& passed, WorkerSlot& slot);
   void complete_failed(AsyncStreams::Retired const& failed, WorkerSlot& slot);
+  void end(AsyncStreams::Retired const& retired, WorkerSlot& slot, TaskState state);
 
   Kernel& m_kernel;
   Cancellation& m_cancellation;

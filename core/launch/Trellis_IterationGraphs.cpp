@@ -6,11 +6,7 @@
 #include <kernel/Trellis_Frame.hpp>
 #include <task/Trellis_Provisional.hpp>
 #include <recorded/Trellis_Iteration.hpp>
-#include <recorded/Trellis_PlanState.hpp>
-#include <recorded/Trellis_Plans.hpp>
 #include <scope/Trellis_TaskText.hpp>
-
-#include <algorithm>
 
 /// Iterations of a loop as graphs of a device.
 ///
@@ -29,12 +25,7 @@ TaskOps const PlanGraphs::iteration_graph_ops{.pattern = "iterate",
 
 /// A record or an observer of single tasks sees them run one by one.
 void PlanGraphs::choose_graph(RecordedGraph& plan, std::vector<Task*> const& tasks) const {
-  DeviceAdapter* const device = tasks.front()->device();
-  bool const all = std::all_of(tasks.begin(), tasks.end(), [&](Task const* task) {
-    return can_be_captured(*task) && task->device() == device;
-  });
-  if (!all || m_kernel.numbers_runs()) return;
-  prepare(plan, *device);
+  if (m_kernel.numbers_runs() || !prepare(plan, tasks)) return;
   plan.has_graph.store(true, std::memory_order_relaxed);
 }
 
@@ -42,14 +33,8 @@ void PlanGraphs::choose_graph(RecordedGraph& plan, std::vector<Task*> const& tas
 void PlanGraphs::run_iteration_graph(void* body, void* instance, Label const& /*label*/) {
   auto& [plan, graphs, children] = *static_cast<WholeIteration*>(body);
   PlanGraph& graph = plan->graph;
-  bool captured = false;
-  // In the first attempt an instance may have to get memory for the kernels.
-  for (int attempt = 0; attempt < 2 && !captured; ++attempt) try {
-      captured = graphs->capture_graph(graph, 1, children);
-      if (!captured) break;
-    } catch (...) {  // not everything can be captured
-    }
-  if (captured) return graph.device->launch_graph(instance, graph.one.handle);
+  if (graphs->try_to_capture(graph, 1, children))
+    return graph.device->launch_graph(instance, graph.one.handle);
   plan->has_graph.store(false, std::memory_order_relaxed);
   for (Task* child : children) {
     Frame const frame(graphs->m_kernel, Workers::no_slot(), *child, Frame::What::launches);
@@ -78,11 +63,7 @@ void PlanGraphs::fail_iteration_graph(void* body, TaskId id, std::string const& 
   auto& [plan, graphs, children] = *static_cast<WholeIteration*>(body);
   FailurePtr const& cause = failure->of_child != nullptr ? failure->of_child : failure;
   for (Task* child : children) {
-    std::string text;
-    {
-      std::lock_guard const lock(graphs->m_submission);
-      text = describe_or_short(*child);
-    }
+    std::string const text = describe_or_short(*child, graphs->m_submission);
     bool const own = child->failure != nullptr && child->failure->origin == child->id;
     if (!own) child->failure = cause;
     TaskId const shown_as =

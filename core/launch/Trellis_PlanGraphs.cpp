@@ -30,23 +30,99 @@ namespace trellis::Impl {
 
 namespace {
 
-/// Makes two attempts: in the first one an instance may have to get memory for the kernels.
-template <class Capture>
-bool try_to_capture(Capture capture) {
+/// Returns the order of the tasks at these places, which ascend.
+CaptureOrder order_of(RecordedEdges const& edges, std::vector<std::uint32_t> const& places) {
+  using Kind = RecordedEdge::Kind;
+  CaptureOrder order;
+  order.nodes.resize(places.size());
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    order.nodes[k].after_previous.push_back(k);
+    for (RecordedEdge const& edge : edges.from(places[k])) {
+      bool const is_own = edge.kind == Kind::own_round;
+      auto const found = std::lower_bound(places.begin(), places.end(), edge.to);
+      if (found == places.end() || *found != edge.to || edge.to == edge.from) continue;
+      CaptureOrder::Node& next = order.nodes[static_cast<std::size_t>(found - places.begin())];
+      (is_own ? next.after : next.after_previous).push_back(k);
+    }
+  }
+  return order;
+}
+
+/// True if the task can be in a graph of its device.
+bool can_be_captured(Task const& task) {
+  return task.runs_on_device() && task.ops->launches_only && !task.exclusive &&
+         !task.marks.main_thread && task.on_device->wanted_stream < 0;
+}
+
+}  // namespace
+
+/// Sets up the graph of tasks that can all be in one of a device, without capturing it. False if
+/// they cannot.
+bool PlanGraphs::prepare(RecordedGraph& recorded, std::vector<Task*> const& tasks) {
+  DeviceAdapter* const device = tasks.front()->device();
+  bool const all = std::all_of(tasks.begin(), tasks.end(), [&](Task const* task) {
+    return can_be_captured(*task) && task->device() == device;
+  });
+  if (!all) return false;
+  recorded.graph.device = device;
+  std::vector<std::uint32_t> places(recorded.size());
+  std::iota(places.begin(), places.end(), std::uint32_t{0});
+  recorded.graph.order = order_of(recorded.edges(), places);
+  return true;
+}
+
+/// Makes graphs of the plan, or of pieces of it, where possible. With a record or an observer of
+/// single tasks these run one by one.
+void PlanGraphs::capture(PlanState& plan) {
+  if (plan.tasks.empty() || m_kernel.numbers_runs()) return;
+  if (std::none_of(plan.tasks.begin(), plan.tasks.end(),
+                   [](Task const* task) { return can_be_captured(*task); }))
+    return;
+  auto const streams = m_streams.lock();
+  PlanGraph& graph = plan.recorded->graph;
+  if (!prepare(*plan.recorded, plan.tasks)) return make_pieces(plan);
+  if (!capture_or_drop(graph, plan.tasks) || !plan.rounds_overlap) return;
+  std::size_t const rounds =
+      std::min(PlanGraph::most_rounds, PlanGraph::most_nodes / plan.tasks.size());
+  if (rounds > 1) graph.rounds = rounds;
+}
+
+bool PlanGraphs::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
+  bool const captured = try_to_capture(graph, 1, tasks);
+  if (!captured) graph.release();
+  return captured;
+}
+
+/// Makes two attempts: in the first one an instance may have to get memory for the kernels. The
+/// caller holds the lock of the streams.
+bool PlanGraphs::try_to_capture(PlanGraph& graph, std::size_t rounds,
+                                std::vector<Task*> const& tasks) {
   for (int attempt = 0; attempt < 2; ++attempt) try {
-      return capture();
+      return capture_graph(graph, rounds, tasks);
     } catch (...) {  // not everything can be captured
     }
   return false;
 }
 
+bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
+                               std::vector<Task*> const& tasks) {
+  CapturedGraph& captured = rounds == 1 ? graph.one : graph.several;
+  TaskGraphOptions const& options = m_kernel.options();
+  return captured.capture(
+      *graph.device, graph.order, rounds,
+      PlanGraph::branches_per_stream * static_cast<std::size_t>(*options.streams),
+      *options.threads_per_worker, [&](std::size_t place, void* instance) {
+        Task& task = *tasks[place];
+        Frame const frame(m_kernel, Workers::no_slot(), task, Frame::What::launches);
+        task.ops->run(task.body, instance, task.label);
+      });
+}
+
 /// Launches graphs, or their tasks one after the other when these cannot be captured any more.
-/// `capture(k)` makes the graph of k rounds.
-template <class Capture>
-void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint64_t rounds,
-                   void* instance, Capture capture) {
+void PlanGraphs::launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks,
+                               std::uint64_t rounds, void* instance) {
   auto const is_there = [&](CapturedGraph const& captured, std::size_t count) {
-    return captured.handle != nullptr || try_to_capture([&] { return capture(count); });
+    return captured.handle != nullptr || try_to_capture(graph, count, tasks);
   };
   if (graph.rounds > 0 && rounds >= graph.rounds) {
     graph.asked_for_several += rounds;
@@ -67,86 +143,6 @@ void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint6
       for (Task* task : tasks) task->ops->run(task->body, instance, task->label);
 }
 
-/// Returns the order of the tasks at these places, which ascend.
-CaptureOrder order_of(RecordedEdges const& edges, std::vector<std::uint32_t> const& places) {
-  using Kind = RecordedEdge::Kind;
-  CaptureOrder order;
-  order.nodes.resize(places.size());
-  for (std::size_t k = 0; k < places.size(); ++k) {
-    order.nodes[k].after_previous.push_back(k);
-    for (RecordedEdge const& edge : edges.from(places[k])) {
-      bool const is_own = edge.kind == Kind::own_round;
-      order.nodes[k].leads_on = order.nodes[k].leads_on || is_own;
-      auto const found = std::lower_bound(places.begin(), places.end(), edge.to);
-      if (found == places.end() || *found != edge.to || edge.to == edge.from) continue;
-      CaptureOrder::Node& next = order.nodes[static_cast<std::size_t>(found - places.begin())];
-      (is_own ? next.after : next.after_previous).push_back(k);
-    }
-  }
-  return order;
-}
-
-std::vector<std::uint32_t> all_places(std::size_t count) {
-  std::vector<std::uint32_t> places(count);
-  std::iota(places.begin(), places.end(), std::uint32_t{0});
-  return places;
-}
-
-}  // namespace
-
-/// Sets up the graph of tasks that all run on this device, without capturing it.
-void PlanGraphs::prepare(RecordedGraph& recorded, DeviceAdapter& device) {
-  recorded.graph.device = &device;
-  recorded.graph.order = order_of(recorded.edges(), all_places(recorded.size()));
-}
-
-bool can_be_captured(Task const& task) {
-  return task.runs_on_device() && task.ops->launches_only && !task.exclusive &&
-         !task.marks.main_thread && task.on_device->wanted_stream < 0;
-}
-
-/// Makes graphs of the plan, or of pieces of it, where possible. With a record or an observer of
-/// single tasks these run one by one.
-void PlanGraphs::capture(PlanState& plan) {
-  if (plan.tasks.empty() || m_kernel.numbers_runs()) return;
-  DeviceAdapter* const device = plan.tasks.front()->device();
-  auto const capturable = std::count_if(plan.tasks.begin(), plan.tasks.end(),
-                                        [](Task const* task) { return can_be_captured(*task); });
-  bool const all = static_cast<std::size_t>(capturable) == plan.tasks.size();
-  if (capturable < 2 && !all) return;
-  bool const whole = all && std::all_of(plan.tasks.begin(), plan.tasks.end(),
-                                        [&](Task const* task) { return task->device() == device; });
-  auto const streams = m_streams.lock();
-  if (!whole) return make_pieces(plan);
-  PlanGraph& graph = plan.recorded->graph;
-  prepare(*plan.recorded, *device);
-  if (!capture_or_drop(graph, plan.tasks) || !plan.rounds_overlap) return;
-  std::size_t const rounds =
-      std::min(PlanGraph::most_rounds, PlanGraph::most_nodes / plan.tasks.size());
-  if (rounds > 1) graph.rounds = rounds;
-}
-
-bool PlanGraphs::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
-  bool const captured = try_to_capture([&] { return capture_graph(graph, 1, tasks); });
-  if (!captured) graph.release();
-  return captured;
-}
-
-/// The caller holds the lock of the streams.
-bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
-                               std::vector<Task*> const& tasks) {
-  CapturedGraph& captured = rounds == 1 ? graph.one : graph.several;
-  TaskGraphOptions const& options = m_kernel.options();
-  return captured.capture(
-      *graph.device, graph.order, rounds,
-      PlanGraph::branches_per_stream * static_cast<std::size_t>(*options.streams),
-      *options.threads_per_worker, [&](std::size_t place, void* instance) {
-        Task& task = *tasks[place];
-        Frame const frame(m_kernel, Workers::no_slot(), task, Frame::What::launches);
-        task.ops->run(task.body, instance, task.label);
-      });
-}
-
 /// Calls `finish` for all tasks that have one. Throws the first error.
 void PlanGraphs::finish_all(std::vector<Task*> const& tasks) {
   FailurePtr failure;
@@ -161,18 +157,6 @@ void PlanGraphs::finish_all(std::vector<Task*> const& tasks) {
   if (failure != nullptr)
     throw Error(Error::Kind::task_failed, failure->origin_text + " failed: " + failure->what,
                 failure->cause);
-}
-
-void PlanGraphs::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure,
-                          bool cancelled) {
-  for (Task* task : tasks) {
-    std::string text;
-    {
-      std::lock_guard const lock(m_submission);
-      text = describe_or_short(*task);
-    }
-    Plans::note_failed(*task, text, failure, cancelled);
-  }
 }
 
 // --- whole plans ---------------------------------------------------------------------------------
@@ -212,14 +196,9 @@ void PlanGraphs::run_graph(void* body, void* instance, Label const& /*label*/) {
   auto& [plan, rounds] = *static_cast<ReplayBody*>(body);
   {
     std::lock_guard const lock(plan->lock);
-    for (auto const& [index, failed] : plan->failed)
-      plan->tasks[index]->ops->fail(plan->tasks[index]->body, 0, {}, nullptr);
-    plan->failed.clear();
+    plan->forget_failures();
   }
-  PlanGraph& graph = plan->recorded->graph;
-  launch_rounds(graph, plan->tasks, rounds, instance, [&](std::size_t count) {
-    return plan->graphs->capture_graph(graph, count, plan->tasks);
-  });
+  plan->graphs->launch_rounds(plan->recorded->graph, plan->tasks, rounds, instance);
 }
 
 void PlanGraphs::finish_graph(void* body) {
@@ -230,7 +209,9 @@ void PlanGraphs::finish_graph(void* body) {
 void PlanGraphs::fail_graph(void* body, TaskId id, std::string const& /*text*/,
                             FailurePtr const& failure) noexcept {
   PlanState& plan = *static_cast<ReplayBody*>(body)->plan;
-  plan.graphs->fail_all(plan.tasks, failure, failure->origin != id);
+  for (Task* task : plan.tasks)
+    Plans::note_failed(*task, describe_or_short(*task, plan.graphs->m_submission), failure,
+                       failure->origin != id);
 }
 
 void PlanGraphs::destroy_graph(void* body) noexcept {
@@ -240,19 +221,6 @@ void PlanGraphs::destroy_graph(void* body) noexcept {
 }
 
 // --- pieces --------------------------------------------------------------------------------------
-
-void PlanGraphs::run_piece(void* body, void* instance, Label const& /*label*/) {
-  PlanPiece& piece = **static_cast<PlanPiece**>(body);
-  PlanGraphs& graphs = *piece.task->node->plan->graphs;
-  launch_rounds(piece.graph, piece.members, 1, instance, [&](std::size_t count) {
-    return graphs.capture_graph(piece.graph, count, piece.members);
-  });
-}
-
-void PlanGraphs::finish_piece(void* body) {
-  PlanPiece const& piece = **static_cast<PlanPiece**>(body);
-  piece.task->node->plan->graphs->finish_all(piece.members);
-}
 
 /// Numbers of the pieces: connected tasks that can be launched as one graph. A piece has the number
 /// of its first task.
@@ -294,10 +262,18 @@ static std::vector<std::size_t> find_pieces(PlanState const& plan) {
 void PlanGraphs::make_pieces(PlanState& plan) {
   static constexpr TaskOps piece_ops{
       .pattern = "graph",
-      .run = &run_piece,
+      .run =
+          [](void* body, void* instance, Label const&) {
+            PlanPiece& piece = **static_cast<PlanPiece**>(body);
+            piece.task->node->plan->graphs->launch_rounds(piece.graph, piece.members, 1, instance);
+          },
       .destroy = [](void*) noexcept {},
       .fail = [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {},
-      .finish = &finish_piece};
+      .finish =
+          [](void* body) {
+            PlanPiece const& piece = **static_cast<PlanPiece**>(body);
+            piece.task->node->plan->graphs->finish_all(piece.members);
+          }};
   std::size_t const count = plan.tasks.size();
   std::vector<std::size_t> const piece_of = find_pieces(plan);
   std::vector<std::vector<Task*>> members(count);

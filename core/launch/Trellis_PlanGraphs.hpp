@@ -18,7 +18,6 @@ namespace trellis::Impl {
 
 class AsyncStreams;
 class Destructors;
-class DeviceAdapter;
 class RecordedGraph;
 struct PlanGraph;
 class Plans;
@@ -52,20 +51,20 @@ class PlanGraphs {
   static TaskOps const iteration_graph_ops;
 
  private:
-  static void prepare(RecordedGraph& recorded, DeviceAdapter& device);
+  [[nodiscard]] static bool prepare(RecordedGraph& recorded, std::vector<Task*> const& tasks);
   bool capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks);
+  bool try_to_capture(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks);
+  void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint64_t rounds,
+                     void* instance);
   bool capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks);
   void make_pieces(PlanState& plan);
   void finish_all(std::vector<Task*> const& tasks);
-  void fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled);
   static void run_graph(void* body, void* instance, Label const& label);
   static TaskOps const graph_ops;
   static void finish_graph(void* body);
   static void fail_graph(void* body, TaskId id, std::string const& text,
                          FailurePtr const& failure) noexcept;
   static void destroy_graph(void* body) noexcept;
-  static void run_piece(void* body, void* instance, Label const& label);
-  static void finish_piece(void* body);
 
   static void run_iteration_graph(void* body, void* instance, Label const& label);
   static void finish_iteration_graph(void* body);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <Trellis_Error.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <launch/Trellis_PlanGraphs.hpp>
 #include <destruction/Trellis_Destructors.hpp>
@@ -139,8 +138,10 @@ TaskHandle Iterations::collect(Iteration& iteration, IterationMemory& memory, Ta
   FoundEntries found(known ? 0 : spec.accesses.size());
   if (!iteration.collects || place == Iteration::most_tasks) return {};
   if (known) {
-    iteration.plan = memory.leader().get();
-    iteration.plan->note_identities(place, spec, iteration.number());
+    memory.for_each_like([&](RecordedGraph& plan) {
+      iteration.plan = &plan;
+      plan.note_identities(place, spec, iteration.number());
+    });
   } else {
     if (iteration.recorded == nullptr) begin_plan(iteration);
     m_admission.find_entries(spec, iteration.recorded->scope(), place, found);
@@ -358,10 +359,6 @@ void Iterations::admit(FunctionRef<bool(Iteration const&)> which) {
       if (which(*m_iterations[k])) admit_collected(*m_iterations[k], admitted);
   }
   publish(admitted);
-}
-
-void Iterations::admit_all() {
-  admit([](Iteration const&) { return true; });
 }
 
 /// A thread that finds that no iteration collects happens after the tasks have got their ids: the

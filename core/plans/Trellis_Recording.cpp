@@ -28,7 +28,7 @@ namespace trellis::Impl {
 /// The last reference is gone. So the only thread that may know the plan is the one that ends the
 /// graph, and it takes only plans that still have a reference.
 PlanState::~PlanState() {
-  if (EnginePin const pin{TaskHandle{control, generation}}) plans->dismantle(*this);
+  if (EnginePin const pin{graph}) plans->dismantle(*this);
 }
 
 PlanRecording* PlanRecording::find(Kernel const& kernel) {
@@ -96,9 +96,7 @@ std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
   auto plan = std::make_shared<PlanState>();
   plan->plans = this;
   plan->label = std::move(label);
-  TaskHandle const of_graph = m_kernel.handle_of(nullptr, 0);
-  plan->control = of_graph.control;
-  plan->generation = of_graph.generation;
+  plan->graph = m_kernel.handle_of(nullptr, 0);
   plan->recorded = std::make_unique<RecordedGraph>(m_slab, m_failures, m_streams);
   std::lock_guard const lock(m_submission);
   m_plans.reserve(m_plans.size() + 1);
@@ -272,8 +270,7 @@ void Plans::find_components(PlanState& plan) {
   plan.for_each_run([&](Task const& task) {
     if (first_of(task.node->index) == task.node->index) number[task.node->index] = count++;
   });
-  plan.components = std::make_unique<PlanComponent[]>(count);
-  plan.component_count = count;
+  plan.components = std::vector<PlanComponent>(count);
   plan.for_each_run([&](Task& task) {
     PlanNode& node = *task.node;
     node.component = number[first_of(node.index)];

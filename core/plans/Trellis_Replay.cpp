@@ -119,9 +119,7 @@ Task* Plans::run_plan(Task& whole, WorkerSlot& slot) {
       return nullptr;
     }
     plan.whole.store(&whole, std::memory_order_release);
-    for (auto const& [index, failed] : plan.failed)
-      plan.tasks[index]->ops->fail(plan.tasks[index]->body, 0, {}, nullptr);
-    plan.failed.clear();
+    plan.forget_failures();
   }
   if (whole.failure != nullptr) {
     cancel_tasks(plan, whole.failure);
@@ -133,8 +131,8 @@ Task* Plans::run_plan(Task& whole, WorkerSlot& slot) {
   if (rounds == 0 || plan.tasks.empty()) return replay_over(plan, slot, TaskState::done);
   plan.rounds_at_once = plan.rounds_overlap ? rounds : 1;
   plan.rounds_left = rounds - plan.rounds_at_once;
-  for (std::size_t k = 0; k < plan.component_count; ++k)
-    plan.components[k].rounds.store(plan.rounds_at_once, std::memory_order_relaxed);
+  for (PlanComponent& each : plan.components)
+    each.rounds.store(plan.rounds_at_once, std::memory_order_relaxed);
   try {
     if (m_kernel.numbers_runs()) number_runs(plan, whole, rounds);
   } catch (std::bad_alloc const&) {  // nothing has begun
@@ -148,14 +146,8 @@ Task* Plans::run_plan(Task& whole, WorkerSlot& slot) {
 /// Tells the futures of a plan that is not replayed that there is no result, and those of the
 /// nested plans that are idle.
 void Plans::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
-  for (Task* task : plan.tasks) {
-    std::string text;
-    {
-      std::lock_guard const lock(m_submission);
-      text = describe_or_short(*task);
-    }
-    note_failed(*task, text, failure, true);
-  }
+  for (Task* task : plan.tasks)
+    note_failed(*task, describe_or_short(*task, m_submission), failure, true);
   Task* const whole = plan.whole.load(std::memory_order_relaxed);
   for (PlanState* nested : plan.nested) {
     {
@@ -357,11 +349,7 @@ void Plans::let_next_in(PlanState& plan, WorkerSlot* slot) {
 /// as a whole.
 void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failure) {
   PlanState& plan = *task.node->plan;
-  std::string text;
-  {
-    std::lock_guard const lock(m_submission);
-    text = describe_or_short(task);
-  }
+  std::string const text = describe_or_short(task, m_submission);
   Task& whole = *plan.whole.load(std::memory_order_relaxed);
   Task const* outermost = &whole;
   while (outermost->is_recorded()) outermost = enclosing(*outermost);

@@ -12,7 +12,7 @@ class Fifo final : public SchedulingPolicy {
   void start(int) override {}
   void push(ReadyTask task, int) override { m_tasks.push_back(task); }
   ReadyTask finished(std::span<ReadyTask const> ready, int) override {
-    m_tasks.push_back(ready);
+    for (ReadyTask const task : ready) m_tasks.push_back(task);
     return {};
   }
   ReadyTask pop(int) override { return m_tasks.pop_front(); }

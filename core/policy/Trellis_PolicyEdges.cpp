@@ -122,7 +122,8 @@ PolicyEdges::Note* PolicyEdges::find(TaskId before, TaskId after) {
   return found != edges.end() ? &*found : nullptr;
 }
 
-bool PolicyEdges::is_noted(TaskId before, TaskId after) {
+bool PolicyEdges::has(TaskId before, TaskId after) {
+  if (!m_any.load(std::memory_order_relaxed)) return false;
   std::lock_guard const lock(m_lock);
   return find(before, after) != nullptr;
 }

@@ -9,9 +9,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <unordered_map>
-#include <vector>
 
 namespace trellis::Impl {
 
@@ -57,9 +54,7 @@ class PolicyEdges final : private SchedulingEdges {
   /// The caller holds no lock. Called when the task that the policy has seen is published.
   void release(Reported const& reported);
 
-  [[nodiscard]] bool has(TaskId before, TaskId after) {
-    return m_any.load(std::memory_order_relaxed) && is_noted(before, after);
-  }
+  [[nodiscard]] bool has(TaskId before, TaskId after);
   /// From now on `carries` says whether a failure of the first cancels the second: whether there is
   /// an edge for another reason as well.
   void set_carries(TaskId before, TaskId after, bool carries);
@@ -83,7 +78,6 @@ class PolicyEdges final : private SchedulingEdges {
   void link(Task& first, TaskId before, Task& second, TaskId after);
   void note(Task& first, TaskId before, TaskId after, bool carries);
   [[nodiscard]] Note* find(TaskId before, TaskId after);
-  [[nodiscard]] bool is_noted(TaskId before, TaskId after);
   void add_spared(TaskId before, Vector<TaskId>& spared);
 
   Kernel& m_kernel;

@@ -12,7 +12,6 @@
 #include <mutex>
 #include <string>
 #include <tuple>
-#include <utility>
 
 namespace trellis::experimental {
 
@@ -89,7 +88,6 @@ class Priority final : public PriorityPolicy {
     PlannedRanks& ranks =
         m_plans.insert_or_assign(plan.number, PlannedRanks(plan, hop_ns())).first->second;
     ranks.used = ++m_uses;
-    m_last = nullptr;
   }
 
   [[nodiscard]] bool wants_times() const override { return m_measures; }
@@ -161,12 +159,10 @@ class Priority final : public PriorityPolicy {
     return found != m_labels.end() ? found->second : Urgency{};
   }
   [[nodiscard]] PlannedRanks* find_plan(std::uint64_t number) {
-    if (m_last != nullptr && m_last_number == number) return m_last;
     auto const found = m_plans.find(number);
     if (found == m_plans.end()) return nullptr;
     found->second.used = ++m_uses;
-    m_last_number = number;
-    return m_last = &found->second;
+    return &found->second;
   }
   [[nodiscard]] std::int64_t hop_ns() const {
     return std::max<std::int64_t>(1, std::llround(m_mean_ns));
@@ -178,8 +174,6 @@ class Priority final : public PriorityPolicy {
   std::uint64_t m_arrivals = 0;
   std::map<std::uint64_t, PlannedRanks> m_plans;
   std::uint64_t m_uses = 0;
-  PlannedRanks* m_last = nullptr;  ///< used; null: none
-  std::uint64_t m_last_number = 0;
   std::map<std::string, Urgency, std::less<>> m_labels;
   double m_timed = 0;  ///< timed tasks, at most as many as the mean remembers
   double m_mean_ns = 0;

@@ -10,9 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <mutex>
-#include <vector>
 
 namespace trellis::Impl {
 

@@ -10,7 +10,6 @@
 #include <random>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace trellis {
 
@@ -36,23 +35,13 @@ class Shake final : public SchedulingPolicy {
     delay();
     std::lock_guard const lock(m_mutex);
     if (m_tasks.empty()) return {};
-    std::swap(m_tasks[m_random() % m_tasks.size()], m_tasks.back());
-    ReadyTask const task = m_tasks.back();
-    m_tasks.pop_back();
-    m_size.store(m_tasks.size(), std::memory_order_seq_cst);
-    return task;
+    return take(m_tasks[m_random() % m_tasks.size()]);
   }
   ReadyTask pop_wanted(int, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
     if (m_size.load(std::memory_order_relaxed) == 0 || chance(4)) return {};
     std::lock_guard const lock(m_mutex);
     for (ReadyTask& task : m_tasks)
-      if (wanted(task)) {
-        std::swap(task, m_tasks.back());
-        ReadyTask const found = m_tasks.back();
-        m_tasks.pop_back();
-        m_size.store(m_tasks.size(), std::memory_order_seq_cst);
-        return found;
-      }
+      if (wanted(task)) return take(task);
     return {};
   }
   [[nodiscard]] std::int64_t exclusive_rank(ReadyTask) override {
@@ -65,6 +54,12 @@ class Shake final : public SchedulingPolicy {
   }
 
  private:
+  ReadyTask take(ReadyTask& task) {
+    ReadyTask const taken = std::exchange(task, m_tasks.back());
+    m_tasks.pop_back();
+    m_size.store(m_tasks.size(), std::memory_order_seq_cst);
+    return taken;
+  }
   bool chance(unsigned one_in) {
     std::lock_guard const lock(m_mutex);
     return m_random() % one_in == 0;

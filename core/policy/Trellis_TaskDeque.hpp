@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -26,13 +25,6 @@ namespace trellis::Impl {
 /// second case `empty` waits for the end of the push.
 class alignas(128) TaskDeque {
  public:
-  /// Pushes tasks so that the last of them comes out first at the back.
-  void push_back(std::span<ReadyTask const> tasks) {
-    std::lock_guard const lock(m_lock);
-    while (m_count + tasks.size() > m_room) grow();
-    for (ReadyTask const task : tasks) at(m_first + m_count++) = task;
-    m_size.store(m_count, std::memory_order_relaxed);
-  }
   /// Pushes tasks so that the first of them comes out first at the back.
   void push_back_reversed(std::span<ReadyTask const> tasks) {
     std::lock_guard const lock(m_lock);
@@ -88,12 +80,16 @@ class alignas(128) TaskDeque {
   ReadyTask pop_wanted_back(FunctionRef<bool(ReadyTask)> wanted, std::size_t most) {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};
     std::lock_guard const lock(m_lock);
-    if (m_count == 0) return {};
-    ReadyTask const newest = at(m_first + m_count - 1);  // in a recursion nearly always this
-    if (!wanted(newest)) [[unlikely]]
-      return take_wanted_back(wanted, std::min(most, m_count));
-    m_size.store(--m_count, std::memory_order_relaxed);
-    return newest;
+    std::size_t const end = m_first + m_count;
+    std::size_t const last = end - std::min(most, m_count);
+    for (std::size_t place = end; place != last;) {
+      ReadyTask const task = at(--place);
+      if (!wanted(task)) continue;
+      for (; place + 1 != end; ++place) at(place) = at(place + 1);
+      m_size.store(--m_count, std::memory_order_relaxed);
+      return task;
+    }
+    return {};
   }
   /// Takes the task nearest to the front that `wanted` accepts, among the `most` first ones.
   ReadyTask pop_wanted_front(FunctionRef<bool(ReadyTask)> wanted, std::size_t most) {
@@ -136,20 +132,6 @@ class alignas(128) TaskDeque {
     ReadyTask const task = at(m_first++);
     m_size.store(--m_count, std::memory_order_relaxed);
     return task;
-  }
-  /// Searches the last `count` tasks, of which the newest is not wanted. The caller holds the lock.
-  [[gnu::noinline]] ReadyTask take_wanted_back(FunctionRef<bool(ReadyTask)> wanted,
-                                               std::size_t count) {
-    std::size_t const newest = m_first + m_count - 1;
-    std::size_t const last = m_first + m_count - count;
-    for (std::size_t place = newest; place > last;) {
-      ReadyTask const task = at(--place);
-      if (!wanted(task)) continue;
-      for (; place != newest; ++place) at(place) = at(place + 1);
-      m_size.store(--m_count, std::memory_order_relaxed);
-      return task;
-    }
-    return {};
   }
   [[gnu::noinline]] void grow() {
     std::size_t const room = std::max<std::size_t>(64, 2 * m_room);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <map>
 #include <mutex>
 #include <vector>
 
@@ -125,11 +124,6 @@ class WorkStealing final : public SchedulingPolicy {
 
   [[nodiscard]] bool empty() const override {
     int const slots = m_highest.load(std::memory_order_seq_cst) + 1;
-    // A reliable answer takes the lock of each queue, which disturbs its users. So a look without
-    // locks comes first.
-    if (!m_shared.looks_empty()) return false;
-    for (int k = 0; k < slots; ++k)
-      if (!m_own[static_cast<std::size_t>(k)].looks_empty()) return false;
     for (int k = 0; k < slots; ++k)
       if (!m_own[static_cast<std::size_t>(k)].empty()) return false;
     return m_shared.empty() && m_urgent.empty() && m_last.empty();
@@ -198,8 +192,7 @@ class WorkStealing final : public SchedulingPolicy {
     alignas(ReadyTask) std::byte memory[most * sizeof(ReadyTask)];  // not cleared each time
     auto* const batch = reinterpret_cast<ReadyTask*>(memory);
     if (std::size_t const count = m_shared.pop_front(batch, most, 4); count > 0) {
-      std::reverse(batch + 1, batch + count);
-      if (count > 1) queue(slot).push_back({batch + 1, count - 1});
+      if (count > 1) queue(slot).push_back_reversed({batch + 1, count - 1});
       return batch[0];
     }
     int const slots = m_highest.load(std::memory_order_relaxed) + 1;

@@ -97,13 +97,13 @@ void HeldResources::count(Task const& task, std::uint32_t number, TaskSpec const
   std::span<AccessRequest const> const requests = spec.accesses;
   constexpr int most = 4;
   struct Count {
-    long in_body = 0;
+    Held* resource;
+    long in_body;
     long before = 0, with_one = 0, with_two = 0;
     long smallest = std::numeric_limits<long>::max();
     bool is_sure = false;
   };
-  Few<Held*> resources(requests.size());
-  std::size_t count = 0;
+  Vector<Count> counts;
   Resource const* last = nullptr;  // often several in a row are of one
   for (std::size_t k = 0; k < requests.size(); ++k) {
     if (found.of[k] == nullptr || requests[k].ops->hold == nullptr) continue;
@@ -116,17 +116,13 @@ void HeldResources::count(Task const& task, std::uint32_t number, TaskSpec const
     }
     if (resource.hold == nullptr) continue;
     last = &accessed;
-    if (std::exchange(resource.counted_for, number) != number) resources[count++] = &resource;
+    if (std::exchange(resource.counted_for, number) == number) continue;
+    counts.push_back({&resource, references_in(task.body, spec.body_size, *resource.hold)});
+    resource.held += counts.back().in_body;
   }
-  if (count == 0) return;
-  Few<Count> counts(count);
-  for (std::size_t k = 0; k < count; ++k) {
-    counts[k].in_body = references_in(task.body, spec.body_size, *resources[k]->hold);
-    resources[k]->held += counts[k].in_body;
-  }
-  if (task.ops->copy == nullptr) return;
+  if (counts.empty() || task.ops->copy == nullptr) return;
   auto const note = [&](long Count::* at) {
-    for (std::size_t k = 0; k < count; ++k) counts[k].*at = resources[k]->hold->holders();
+    for (Count& each : counts) each.*at = each.resource->hold->holders();
   };
   bool is_sure = false;
   for (int round = 0; round < most && !is_sure; ++round) {
@@ -138,19 +134,18 @@ void HeldResources::count(Task const& task, std::uint32_t number, TaskSpec const
       note(&Count::with_two);
     }
     is_sure = true;
-    for (std::size_t k = 0; k < count; ++k) {
-      Count& each = counts[k];
+    for (Count& each : counts) {
       if (each.is_sure) continue;
       long const first = each.with_one - each.before;
       long const second = each.with_two - each.with_one;
-      long const gone = each.with_two - resources[k]->hold->holders();
+      long const gone = each.with_two - each.resource->hold->holders();
       each.is_sure = first == each.in_body && second == first && gone == first + second;
       each.smallest = std::min({each.smallest, first, second, gone / 2});
       is_sure = is_sure && each.is_sure;
     }
   }
-  for (std::size_t k = 0; k < count; ++k)
-    resources[k]->held += std::max(0L, counts[k].smallest - counts[k].in_body);
+  for (Count const& each : counts)
+    each.resource->held += std::max(0L, each.smallest - each.in_body);
 }
 
 void HeldResources::recorded() {

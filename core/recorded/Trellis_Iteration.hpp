@@ -18,23 +18,23 @@ namespace trellis::Impl {
 
 class PlanGraphs;
 
-/// The different iterations that a loop remembers, and the one that a new iteration is like so far.
-///
-/// All plans that agree with the iteration so far agree with each other so far. So a task is
-/// compared with only one of them, the leader. If it differs there, it is compared with the plans
-/// that part from the leader at this position.
+/// The different iterations that a loop remembers, and those that a new one is like so far.
 class IterationMemory {
  public:
   static constexpr std::size_t most = 8;
 
-  /// Begins a new iteration, with the plan that was used last as the leader.
+  /// Begins a new iteration.
   void begin();
   /// Compares the next task of the iteration. False: no plan goes on with it.
   [[nodiscard]] bool next(TaskSpec const& spec);
   /// Ends the iteration. Returns the plan that it is like, or null.
   [[nodiscard]] std::shared_ptr<RecordedGraph> end();
-  /// Returns the plan that the iteration has been like so far; null when there is none.
-  [[nodiscard]] std::shared_ptr<RecordedGraph> const& leader() const;
+  /// Calls `f` for each plan that the iteration has been like so far.
+  template <class F>
+  void for_each_like(F&& f) const {
+    for (Known const& each : m_known)
+      if (each.is_like) f(*each.plan);
+  }
   /// Remembers the plan of an iteration that was none of these, in the place of the one used
   /// longest ago.
   void add(std::shared_ptr<RecordedGraph> plan);
@@ -43,12 +43,10 @@ class IterationMemory {
   struct Known {
     std::shared_ptr<RecordedGraph> plan;
     std::uint64_t used = 0;
-    std::array<std::size_t, most> common{};  ///< so many first tasks are also those of another one
+    bool is_like = false;  ///< the iteration has been like it so far
   };
-  static constexpr std::size_t none = most;
   std::array<Known, most> m_known;
-  std::size_t m_leader = none;
-  std::size_t m_position = 0;  ///< number of first tasks that the leader has as well
+  std::size_t m_position = 0;  ///< number of tasks that have been compared
   std::uint64_t m_uses = 0;
 };
 

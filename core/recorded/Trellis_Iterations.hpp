@@ -53,7 +53,9 @@ class Iterations {
   /// Turns the tasks that these iterations have collected so far into ordinary tasks.
   void admit(Iteration* iteration);
   void admit(FunctionRef<bool(Iteration const&)> which);
-  void admit_all();
+  void admit_all() {
+    admit([](Iteration const&) { return true; });
+  }
   /// Returns the handle of the task that a collected task has become, and submits it if need be.
   /// Other handles are returned as they are; but a collected replay of a recorded task's plan is
   /// submitted, too.

@@ -97,8 +97,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
 
   Plans* plans = nullptr;        ///< of the graph, while that is there
   PlanGraphs* graphs = nullptr;  ///< of the graph, while there is a replay
-  GraphControl* control = nullptr;
-  std::uint64_t generation = 0;
+  TaskHandle graph;              ///< without a task
   Label label;
 
   // These do not change once the plan is recorded.
@@ -118,8 +117,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   bool rounds_overlap = true;
   bool is_broken = false;  ///< a task could not be recorded in full
   HeldResources resources;
-  std::unique_ptr<PlanComponent[]> components;
-  std::size_t component_count = 0;
+  std::vector<PlanComponent> components;
   /// The first and the last synchronizing task, or null. The first comes after all tasks of the
   /// round before, and the last comes before all tasks of the next round.
   Task* first_barrier = nullptr;
@@ -161,6 +159,12 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   [[nodiscard]] RecordedEdges const& edges() const {
     return pieces.empty() ? recorded->edges() : between_pieces;
   }
+  /// Called when a replay starts, under `lock`. Tells the futures.
+  void forget_failures() {
+    for (auto const& [index, each] : failed)
+      tasks[index]->ops->fail(tasks[index]->body, 0, {}, nullptr);
+    failed.clear();
+  }
   template <class F>
   void for_each_run(F&& f) const {
     for (std::size_t k = 0; k < runs.size(); ++k)
@@ -174,8 +178,6 @@ void for_each_plan(PlanState& plan, F&& f) {
   f(plan);
   for (PlanState* nested : plan.nested) for_each_plan(*nested, f);
 }
-/// True if the task can be in a graph of its device.
-[[nodiscard]] bool can_be_captured(Task const& task);
 /// Adds to the count of replays that are not complete.
 void add_pending(PlanState& plan, std::int32_t by);
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -74,15 +73,6 @@ constexpr SubjectOps resource_ops{
     nullptr, nullptr,
     [](void const* subject) { return static_cast<Resource const*>(subject)->identity; }};
 
-constexpr SubjectOps outer_access_ops{
-    [](void const* subject, ResourceInfo& info) {
-      info = static_cast<OuterAccess const*>(subject)->info;
-    },
-    nullptr, nullptr,
-    [](void const* subject) {
-      return static_cast<OuterAccess const*>(subject)->resource->identity;
-    }};
-
 }  // namespace
 
 AccessRequest request_like(TaskAccess const& access) {
@@ -126,10 +116,7 @@ void RecordedGraph::add(Task& task, TaskSpec const& spec, FoundEntries const& fo
   signature.access_count = task.access_count;
   signature.exclusive = task.exclusive;
 
-  enter_accesses(place, task, place + 1, [&](LiveAccess before) {
-    add_edge(before.id, place, EdgeReason::access);
-    return true;
-  });
+  order_by_accesses(place, task);
   for (TaskHandle const& before : spec.after)
     if ((before.id & PlanNode::recorded) != 0)
       add_edge(before.task->node->index + 1, place, EdgeReason::after);
@@ -150,16 +137,20 @@ void RecordedGraph::add_like(RecordedGraph const& other, std::size_t k, Task& ta
     m_accesses.push_back(access);
     m_accesses.back().entry = &m_scope.table.find_or_make(request_like(access), k);
   }
-  enter_accesses(k, task, k + 1, [&](LiveAccess before) {
-    add_edge(before.id, k, EdgeReason::access);
-    return true;
-  });
+  order_by_accesses(k, task);
   order_by_barrier(k, task);
 }
 
-template <class Link>
-void RecordedGraph::enter_accesses(std::size_t place, Task& task, TaskId id, Link&& link) {
+void RecordedGraph::enter_accesses(std::size_t place, Task& task, TaskId id,
+                                   FunctionRef<bool(LiveAccess)> link) {
   for (TaskAccess const& access : accesses(place)) enter_access(task, access, id, m_scope, link);
+}
+
+void RecordedGraph::order_by_accesses(std::size_t place, Task& task) {
+  enter_accesses(place, task, place + 1, [&](LiveAccess before) {
+    add_edge(before.id, place, EdgeReason::access);
+    return true;
+  });
 }
 
 /// Orders a task behind barriers. The linker knows tasks by their ids alone, so any pointer will
@@ -175,8 +166,7 @@ void RecordedGraph::order_by_barrier(std::size_t place, Task& task) {
         return true;
       });
   if (m_signatures[place].synchronizing) m_barriers.push_back(static_cast<std::uint32_t>(place));
-  m_priority = place == 0 ? m_signatures[place].priority
-                          : std::max(m_priority, m_signatures[place].priority);
+  m_priority = std::max(m_priority, m_signatures[place].priority);
 }
 
 /// Adds an edge. All edges to one task come one after the other. `before`: the earlier task's
@@ -254,11 +244,11 @@ void RecordedGraph::join_accesses() {
   std::sort(joined.begin(), joined.end(),
             [&](Joined const& a, Joined const& b) { return key(a) < key(b); });
   for (Joined const& each : joined) {
-    Resource const& resource = *each.entry->resource;
+    Resource const* const resource = each.entry->resource;
     Area const& area = each.entry->area;
-    if (!m_outer.empty()) {
-      OuterAccess& last = m_outer.back();
-      if (last.info.begin == resource.begin && last.mode == each.mode && last.area.rank() == 0 &&
+    if (!m_requests.empty()) {
+      AccessRequest& last = m_requests.back();
+      if (last.subject == resource && last.mode == each.mode && last.area.rank() == 0 &&
           area.rank() == 0 && area.begin() <= last.area.end()) {
         std::uintptr_t const end = std::max(last.area.end(), area.end());
         last.area = Area::contiguous(reinterpret_cast<void const*>(last.area.begin()),
@@ -266,23 +256,13 @@ void RecordedGraph::join_accesses() {
         continue;
       }
     }
-    m_outer.push_back({{resource.label, resource.begin, resource.end, resource.shape},
-                       area,
-                       each.mode,
-                       &resource});
+    m_requests.push_back({area, each.mode, resource, &resource_ops});
   }
-  for (OuterAccess const& each : m_outer)
-    m_requests.push_back({each.area, each.mode, &each, &outer_access_ops});
 }
 
 // --- using it ------------------------------------------------------------------------------------
 
 namespace {
-
-/// Labels of one call mostly share one literal.
-bool same_text(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && (a.data() == b.data() || a == b);
-}
 
 bool same_tags(std::span<TagPtr const> a, std::span<TagPtr const> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](TagPtr const& x, TagPtr const& y) {
@@ -299,7 +279,7 @@ bool RecordedGraph::is_same(std::size_t k, TaskSpec const& spec) const {
       mine.priority != spec.priority || mine.main_thread != spec.main_thread ||
       mine.synchronizing != spec.synchronizing || mine.replayed != spec.replays ||
       mine.label.site().line() != spec.label.site().line() ||
-      !same_text(mine.label.view(), spec.label.view()) || !same_tags(mine.tags, spec.tags))
+      mine.label.view() != spec.label.view() || !same_tags(mine.tags, spec.tags))
     return false;
   std::span<TaskAccess const> const known = accesses(k);
   std::size_t n = 0;
@@ -313,13 +293,7 @@ bool RecordedGraph::is_same(std::size_t k, TaskSpec const& spec) const {
 }
 
 void RecordedGraph::give_accesses(std::size_t k, Task& task) const {
-  std::span<TaskAccess const> const known = accesses(k);
-  if (known.size() <= Task::inline_accesses) {
-    std::copy(known.begin(), known.end(), task.accesses);
-    task.access_count = static_cast<std::uint32_t>(known.size());
-  } else {
-    for (TaskAccess const& access : known) task.add_access(access);
-  }
+  for (TaskAccess const& access : accesses(k)) task.add_access(access);
   task.exclusive = m_signatures[k].exclusive;
 }
 

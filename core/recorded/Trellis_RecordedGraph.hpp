@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -63,14 +64,6 @@ class RecordedEdges {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   std::vector<RecordedEdge> m_edges;
   std::vector<std::uint32_t> m_first;  ///< by task, with one more behind the last
-};
-
-/// A common access of several tasks, as other tasks see it.
-struct OuterAccess {
-  ResourceInfo info;
-  Area area;
-  Mode mode;
-  Resource const* resource;  ///< of the table of these tasks
 };
 
 /// Tasks in the order of submission, with all data that is the same each time they run. That is all
@@ -162,8 +155,8 @@ class RecordedGraph {
     Label label;
     std::vector<TagPtr> tags;
   };
-  template <class Link>
-  void enter_accesses(std::size_t place, Task& task, TaskId id, Link&& link);
+  void enter_accesses(std::size_t place, Task& task, TaskId id, FunctionRef<bool(LiveAccess)> link);
+  void order_by_accesses(std::size_t place, Task& task);
   void order_by_barrier(std::size_t place, Task& task);
   void add_edge(TaskId before, std::size_t to, EdgeReason reason);
   void join_accesses();
@@ -178,9 +171,8 @@ class RecordedGraph {
   RecordedEdges m_edges;
   std::vector<std::uint32_t> m_roots;
   std::vector<std::uint32_t> m_barriers;
-  std::vector<OuterAccess> m_outer;
-  std::vector<AccessRequest> m_requests;  ///< for these
-  int m_priority = 0;
+  std::vector<AccessRequest> m_requests;  ///< for all tasks together
+  int m_priority = std::numeric_limits<int>::min();
 };
 
 /// Returns a request for an access of a recorded task.

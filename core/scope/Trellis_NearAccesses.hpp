@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 /// Finds accesses of a task, under the lock of its scope.
 namespace trellis::Impl {

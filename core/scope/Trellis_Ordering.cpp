@@ -6,6 +6,10 @@
 
 namespace trellis::Impl {
 
+void ScopeDeleter::operator()(Scope* scope) const noexcept {
+  delete scope;
+}
+
 void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found) {
   std::uint32_t noted = 0;
   for (std::size_t k = 0; k < spec.accesses.size(); ++k) {

@@ -11,7 +11,6 @@
 #include <base/Trellis_FunctionRef.hpp>
 
 #include <deque>
-#include <utility>
 
 /// Orders a new task behind others of its scope: by its accesses, by rules, and by synchronizing
 /// tasks.

@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 namespace trellis::Impl {
 
@@ -129,8 +128,6 @@ struct Scope {
   TaskState parent_state = TaskState::done;  ///< how the parent's body ended
   int parent_row = -1;
 
-  /// True if it holds no objects of the user's, so it may be reset under a lock.
-  [[nodiscard]] bool is_bare() const { return table.empty() && classes.empty(); }
   /// True if it is small enough to be kept for another task.
   [[nodiscard]] bool is_small() const {
     constexpr std::size_t few = 128;

@@ -8,11 +8,8 @@
 #include <base/Trellis_Reserve.hpp>
 
 #include <cstdint>
-#include <unordered_map>
-#include <map>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace trellis::Impl {
 

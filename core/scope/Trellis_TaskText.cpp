@@ -54,7 +54,8 @@ std::string name_of(AccessRequest const& request, ResourceInfo const& info, Task
   return same != nullptr ? name_of(request.area, *same) : name_of(request, info);
 }
 
-std::string describe_or_short(Task const& task) noexcept try {
+std::string describe_or_short(Task const& task, SubmissionLock& graph) try {
+  std::lock_guard const lock(graph);
   return describe(task);
 } catch (std::bad_alloc const&) {
   return short_text;

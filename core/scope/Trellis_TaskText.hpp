@@ -18,9 +18,9 @@ namespace trellis::Impl {
 /// those that share a byte with `about`, if that is given. Requires the lock of its scope, see
 /// ScopeHold.
 [[nodiscard]] std::string describe(Task const& task, Area const* about = nullptr);
-/// Works like `describe`, but returns a short text where there is no memory, as a failure is
-/// reported all the same.
-[[nodiscard]] std::string describe_or_short(Task const& task) noexcept;
+/// Works like `describe`, under the lock of the graph, but returns a short text where there is no
+/// memory, as a failure is reported all the same.
+[[nodiscard]] std::string describe_or_short(Task const& task, SubmissionLock& graph);
 /// Returns a request's text in the form that `describe` uses for the task's accesses: in indices of
 /// the same View if both are of one allocation. Requires the same lock. `info`: that of the
 /// request's subject.

@@ -38,29 +38,18 @@ TaskHandle graph_of(Target const& target) {
 
 namespace {
 
-TaskHandle const& task_of(Target const& target) {
-  return target.scope() != nullptr ? ScopeInternals::handle(*target.scope()) : target.other();
-}
 AskedThreads asked_by(threads const& given) {
   return {given.count, given.is_most};
-}
-SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, threads const& given,
-                         Label const& task) {
-  if (TaskGraph* const graph = target.graph())
-    return GraphInternals::space_with(*graph, space, asked_by(given), task);
-  return GraphInternals::space_with(task_of(target), space, asked_by(given), task);
 }
 
 }  // namespace
 
 int threads_of(Target const& target) {
   if (TaskGraph* const graph = target.graph()) return graph->threads_per_worker();
-  return GraphInternals::threads_per_worker(task_of(target));
+  return GraphInternals::threads_per_worker(graph_of(target));
 }
 int threads_of(Target const& target, threads const& asked) {
-  if (TaskGraph* const graph = target.graph())
-    return GraphInternals::threads_of(*graph, asked_by(asked));
-  return GraphInternals::threads_of(task_of(target), asked_by(asked));
+  return GraphInternals::threads_of(graph_of(target), asked_by(asked));
 }
 
 void NewTask::take_numbers(std::span<TaskNumber const> numbers) {
@@ -71,7 +60,9 @@ void NewTask::take_numbers(std::span<TaskNumber const> numbers) {
 }
 
 TaskHandle NewTask::send() {
-  if (m_threads != nullptr) spec.space = space_with(m_target, spec.space, *m_threads, spec.label);
+  if (m_threads != nullptr)
+    spec.space = GraphInternals::space_with(graph_of(m_target), spec.space, asked_by(*m_threads),
+                                            spec.label);
   if (m_list != nullptr && m_requests.size() == 0) {
     spec.accesses = AccessListInternals::requests(*m_list);
   } else {

@@ -66,7 +66,8 @@ TaskGraphOptions machine(int workers, int threads_per_worker) {
 }
 Properties wide(TaskGraph& graph, int threads, Impl::SpaceAdapter* space = nullptr) {
   Properties properties;
-  properties.space = Impl::GraphInternals::space_with(graph, space, threads, "wide");
+  properties.space =
+      Impl::GraphInternals::space_with(Impl::GraphInternals::handle(graph), space, threads, "wide");
   return properties;
 }
 Properties on(Pools& pools) {

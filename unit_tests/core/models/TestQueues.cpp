@@ -71,7 +71,7 @@ void steal_two() {
     for (std::size_t k = 0; k < count; ++k) ready.take(batch[k]);
   });
   ReadyTask const both[] = {ready.make(1), ready.make(2)};
-  deque.push_back(both);
+  deque.push_back_reversed(both);
   first.join();
   second.join();
   while (ReadyTask const task = deque.pop_back()) ready.take(task);

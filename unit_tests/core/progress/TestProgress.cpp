@@ -318,7 +318,8 @@ TEST_F(ProgressFunctions, OfTheMainThreadAreCalledAfterAWideTask) {
         },
         ProgressThread::main);
     Properties wide;
-    wide.space = Impl::GraphInternals::space_with(graph, nullptr, 2, "wide");
+    wide.space =
+        Impl::GraphInternals::space_with(Impl::GraphInternals::handle(graph), nullptr, 2, "wide");
     late(
         graph, "wide", {},
         [&](Completion<> completion) {

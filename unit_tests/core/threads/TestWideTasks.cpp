@@ -52,7 +52,8 @@ class Pools final : public Impl::SpaceAdapter {
 
 Properties wide(TaskGraph& graph, int threads, Impl::SpaceAdapter* space = nullptr) {
   Properties properties;
-  properties.space = Impl::GraphInternals::space_with(graph, space, threads, "wide");
+  properties.space =
+      Impl::GraphInternals::space_with(Impl::GraphInternals::handle(graph), space, threads, "wide");
   return properties;
 }
 

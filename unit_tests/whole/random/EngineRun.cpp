@@ -281,9 +281,9 @@ class Run {
     spec.tags = tags;
     spec.priority = model.priority;
     spec.main_thread = model.main_thread;
-    spec.space = owner != nullptr
-                     ? GraphInternals::space_with(*owner, nullptr, model.threads, spec.label)
-                     : GraphInternals::space_with(*m_graph, nullptr, model.threads, spec.label);
+    spec.space =
+        GraphInternals::space_with(owner != nullptr ? *owner : GraphInternals::handle(*m_graph),
+                                   nullptr, model.threads, spec.label);
     spec.synchronizing = model.synchronizing;
     try {
       record(t).handle = owner != nullptr ? GraphInternals::submit_child(*owner, std::move(spec))
