@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Analysis.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_PageFiles.hpp>
 #include <tools/Trellis_Page.hpp>
-#include <tools/Trellis_PageGraph.hpp>
-#include <tools/Trellis_PageStyle.hpp>
-#include <tools/Trellis_PageTimeline.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -54,7 +53,8 @@ class Texts {
 };
 
 /// Writes the page's data as JSON: an array for each property, with a value for each task. Times
-/// are nanoseconds since the first task began.
+/// are nanoseconds since the first task began. In the scripts this is `D`, and tasks are indices
+/// into its arrays.
 class Data {
  public:
   Data(std::ostream& out, TraceLook const& look, std::vector<Fold> const& folds,
@@ -382,38 +382,56 @@ std::string xml(std::string_view text) {
   return escaped;
 }
 
-void put_head(std::ostream& out, std::string_view title) {
-  put(out, {"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>",
-            xml(title), "</title>\n<meta name=\"viewport\" content=\"width=device-width, ",
-            "initial-scale=1\">\n<meta name=\"generator\" content=\"Trellis\">\n<style>\n",
-            Impl::page_style, "</style>\n</head>\n"});
+/// Writes a file of page/ (see TrellisLibrary.cmake). A name in double braces stands for another
+/// file, or for what `write` writes for it.
+template <class F>
+void put_file(std::ostream& out, std::string_view name, F const& write) {
+  auto const find = [](std::string_view wanted) {
+    return std::find_if(std::begin(Impl::page_files), std::end(Impl::page_files),
+                        [&](auto const& file) { return file.first == wanted; });
+  };
+  std::string_view rest = find(name)->second;
+  for (std::size_t at = rest.find("{{"); at != rest.npos; at = rest.find("{{")) {
+    put(out, {rest.substr(0, at)});
+    std::size_t const end = rest.find("}}", at);
+    std::string_view const hole = rest.substr(at + 2, end - at - 2);
+    if (auto const file = find(hole); file != std::end(Impl::page_files))
+      put(out, {file->second});
+    else
+      write(hole);
+    rest.remove_prefix(end + 2);
+  }
+  put(out, {rest, "\n"});
 }
 
 }  // namespace
 
 void Impl::write_page(std::ostream& out, TraceLook const& look, PageOptions const& options) {
   std::vector<Fold> const folds = pictured_folds(look);
-  put_head(out, options.title);
-  put(out, {page_before});
-  for (Fold const& fold : folds)
-    put(out, {"<div class=\"graph\" hidden>", graph_svg(look, fold), "</div>\n"});
-  put(out, {page_between, xml(options.analysis.empty() ? analysis_of(look) : options.analysis),
-            page_after, xml(statistics_text(look)), page_end,
-            "<script type=\"application/json\" id=\"data\">\n"});
-  Data(out, look, folds, options).write();
-  put(out, {"\n</script>\n<script>\n", page_timeline, page_graph, "</script>\n</body>\n</html>\n"});
+  put_file(out, "page.html", [&](std::string_view hole) {
+    if (hole == "title") {
+      put(out, {xml(options.title)});
+    } else if (hole == "graphs") {
+      for (Fold const& fold : folds)
+        put(out, {"<div class=\"graph\" hidden>", graph_svg(look, fold), "</div>\n"});
+    } else if (hole == "analysis") {
+      put(out, {xml(options.analysis.empty() ? analysis_of(look) : options.analysis)});
+    } else if (hole == "statistics") {
+      put(out, {xml(statistics_text(look))});
+    } else if (hole == "data") {
+      Data(out, look, folds, options).write();
+    }
+  });
 }
 
 void Impl::write_list_page(std::ostream& out, std::vector<std::vector<std::string>> const& rows) {
-  put_head(out, "Trellis traces");
-  put(out,
-      {"<body>\n<header><h1>Trellis traces</h1>\n<p class=\"soft\">",
-       with_count(rows.size(), "graph"), ", the newest first</p></header>\n<main>\n<section>\n"});
-  for (std::vector<std::string> const& row : rows)
-    put(out, {"<p class=\"entry\"><a href=\"", xml(row[0]), "/index.html\">", xml(row[1]),
-              "</a><br>", xml(row[2]), "<br><span class=\"soft\">", xml(row[0]), ", ", xml(row[3]),
-              "</span></p>\n"});
-  put(out, {"</section>\n</main>\n</body>\n</html>\n"});
+  put_file(out, "list.html", [&](std::string_view hole) {
+    if (hole == "number") return put(out, {with_count(rows.size(), "graph")});
+    for (std::vector<std::string> const& row : rows)
+      put(out, {"<p class=\"entry\"><a href=\"", xml(row[0]), "/index.html\">", xml(row[1]),
+                "</a><br>", xml(row[2]), "<br><span class=\"soft\">", xml(row[0]), ", ",
+                xml(row[3]), "</span></p>\n"});
+  });
 }
 
 void Trace::write_html(std::ostream& out) const {
