@@ -12,14 +12,15 @@ const el = (tag, properties = {}, ...children) => {
 
 // ---- Text ----
 
+const unitOf = ns => ns < 1e3 ? ['ns', 1] : ns < 1e6 ? ['\u00B5s', 1e3]
+  : ns < 1e9 ? ['ms', 1e6] : ['s', 1e9];
 function duration(ns) {
   const sign = ns < 0 ? '\u2212' : '';
   ns = Math.abs(ns);
   let step = 1;
   while (ns / step >= 10000) step *= 10;
   ns = Math.round(ns / step) * step;
-  const [unit, scale] = ns < 1e3 ? ['ns', 1] : ns < 1e6 ? ['\u00B5s', 1e3]
-    : ns < 1e9 ? ['ms', 1e6] : ['s', 1e9];
+  const [unit, scale] = unitOf(ns);
   return sign + Number((ns / scale).toPrecision(12)) + ' ' + unit;
 }
 const percent = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(1) + ' %' : '\u2013';
@@ -46,16 +47,14 @@ function edgesBy(ends) {
 const edgesTo = edgesBy(D.to), edgesFrom = edgesBy(D.from);
 const firstAccess = new Uint32Array(count + 1);
 D.accesses.forEach((number, k) => { firstAccess[k + 1] = firstAccess[k] + number; });
-const slicesOf = new Map();
-D.slice_task.forEach((k, s) => {
-  if (slicesOf.has(k)) slicesOf.get(k).push(s); else slicesOf.set(k, [s]);
-});
+function grouped(keys) {  // the indices of each key
+  const all = new Map();
+  keys.forEach((key, i) => { if (all.has(key)) all.get(key).push(i); else all.set(key, [i]); });
+  return all;
+}
+const slicesOf = grouped(D.slice_task), children = grouped(D.parent);
 const critical = new Set(D.critical);
-const children = new Map();
-D.parent.forEach((parent, k) => {
-  if (parent < 0) return;
-  if (children.has(parent)) children.get(parent).push(k); else children.set(parent, [k]);
-});
+const endOf = s => D.slice_begin[s] + D.slice_time[s];
 const timeOf = k => (slicesOf.get(k) || []).reduce((sum, s) => sum + D.slice_time[s], 0);
 
 // ---- What is chosen ----
@@ -64,6 +63,25 @@ let chosen = -1;      // a task
 let lit = null;       // the tasks that a search or the legend shows; null: all
 let onlyPath = false; // the critical path stands out
 let filter = null;    // the family that the legend shows
+
+// ---- Canvases ----
+
+// Begins to draw on a canvas that is `high`. There is room for names up to `left`.
+function draws(canvas, high) {
+  const css = getComputedStyle(document.documentElement), scale = devicePixelRatio || 1;
+  const full = canvas.clientWidth;
+  canvas.style.height = high + 'px';
+  canvas.width = Math.round(full * scale);
+  canvas.height = Math.round(high * scale);
+  const g = canvas.getContext('2d');
+  g.scale(scale, scale);
+  g.textBaseline = 'middle';
+  return {
+    g, full, left: full < 600 ? 84 : 136,
+    colour: name => css.getPropertyValue('--' + name).trim(),
+    font: size => { g.font = size + 'px system-ui,Helvetica,Arial,sans-serif'; },
+  };
+}
 
 // ---- Gestures ----
 

@@ -80,7 +80,7 @@ function choose(k) {
   chosen = k;
   const own = slicesOf.get(k) || [], state = states[D.state[k]];
   const begin = own.length ? D.slice_begin[own[0]] : null;
-  const end = own.length ? Math.max(...own.map(s => D.slice_begin[s] + D.slice_time[s])) : null;
+  const end = own.length ? Math.max(...own.map(endOf)) : null;
   const badges = [];
   if (critical.has(k)) badges.push(el('span', {className: 'badge', textContent:
     'on the critical path'}));

@@ -69,20 +69,11 @@ byId('show-critical').onclick = event => {
 // ---- Statistics ----
 
 function drawCounters() {
-  const css = getComputedStyle(document.documentElement);
-  const colour = name => css.getPropertyValue('--' + name).trim();
-  const area = byId('counters'), scale = devicePixelRatio || 1, full = area.clientWidth;
   const kinds = [['running', D.counted_running], ['ready', D.counted_ready],
                  ['pending', D.counted_pending], ['submitted', D.counted_spawned]];
-  const height = 58, gap = 14, left = full < 600 ? 84 : 136, width = full - left - 10;
-  const all = kinds.length * (height + gap) + 20;
-  area.style.height = all + 'px';
-  area.width = Math.round(full * scale);
-  area.height = Math.round(all * scale);
-  const g = area.getContext('2d');
-  g.scale(scale, scale);
-  g.font = '12px system-ui,Helvetica,Arial,sans-serif';
-  g.textBaseline = 'middle';
+  const height = 58, gap = 14, all = kinds.length * (height + gap) + 20;
+  const {g, full, left, colour, font} = draws(byId('counters'), all), width = full - left - 10;
+  font(12);
   if (!D.time.length) return;
   const begin = D.time[0], range = D.time[D.time.length - 1] - begin || 1;
   const x = k => left + (D.time[k] - begin) / range * width;

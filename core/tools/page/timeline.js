@@ -26,7 +26,7 @@ const timeline = (() => {
   for (const lane of lanes) {  // slices of the last lane may overlap
     let most = 0;
     lane.reach = Float64Array.from(lane.slices, s =>
-      most = Math.max(most, D.slice_begin[s] + D.slice_time[s]));
+      most = Math.max(most, endOf(s)));
   }
   let left = 0, width = 1, pattern = null, waiting = false;
 
@@ -70,21 +70,12 @@ const timeline = (() => {
   const isDim = k => (lit && !lit[k]) || (onlyPath && !critical.has(k));
 
   function draw() {
-    const css = getComputedStyle(document.documentElement);
+    const {g, full, left: room, colour, font} = draws(canvas, bottom + 28);
     const [ink, soft, line, stripe, accent, bad, before, after] =
-      ['ink', 'soft', 'line', 'row', 'accent', 'bad', 'before', 'after']
-        .map(name => css.getPropertyValue('--' + name).trim());
-    const full = canvas.clientWidth, scale = devicePixelRatio || 1;
-    left = full < 600 ? 84 : 136;
+      ['ink', 'soft', 'line', 'row', 'accent', 'bad', 'before', 'after'].map(colour);
+    left = room;
     const side = full < 600 ? 4 : 58;
     width = Math.max(full - left - side, 50);
-    canvas.style.height = bottom + 28 + 'px';
-    canvas.width = Math.round(full * scale);
-    canvas.height = Math.round((bottom + 28) * scale);
-    const g = canvas.getContext('2d');
-    g.scale(scale, scale);
-    const font = size => { g.font = size + 'px system-ui,Helvetica,Arial,sans-serif'; };
-    g.textBaseline = 'middle';
     rows.forEach((row, r) => {
       g.fillStyle = stripe;
       if (r % 2 === 0) g.fillRect(0, row.y, full, row.height);
@@ -148,7 +139,7 @@ const timeline = (() => {
     function drawSlice(g, s, lane, drawn) {
       const k = D.slice_task[s];
       const from = Math.max(x(D.slice_begin[s]), left - 2);
-      const to = Math.min(x(D.slice_begin[s] + D.slice_time[s]), left + width + 2);
+      const to = Math.min(x(endOf(s)), left + width + 2);
       const wide = to - from > 3 ? to - from - 0.6 : Math.max(to - from, 0.6);
       if (to <= drawn && D.state[k] !== 4) return drawn;  // a wider one hides it
       const colour = colourOf(D.family[k], D.shade[k]);
@@ -177,8 +168,7 @@ const timeline = (() => {
     }
   }
   function tickText(t, step) {
-    const [unit, scale] = span < 1e3 ? ['ns', 1] : span < 1e6 ? ['\u00B5s', 1e3]
-      : span < 1e9 ? ['ms', 1e6] : ['s', 1e9];
+    const [unit, scale] = unitOf(span);
     const decimals = Math.max(0, Math.ceil(Math.log10(scale / step)));
     return (t / scale).toFixed(decimals) + ' ' + unit;
   }
@@ -197,7 +187,7 @@ const timeline = (() => {
   const middle = s => laneOf(s).y + high / 2;
   const ownSlice = k => (slicesOf.get(k) || []).find(s => !D.slice_late[s]);
   function join(g, a, b) {
-    const from = Math.min(D.slice_begin[a] + D.slice_time[a], D.slice_begin[b]);
+    const from = Math.min(endOf(a), D.slice_begin[b]);
     g.moveTo(x(from), middle(a));
     g.lineTo(x(D.slice_begin[b]), middle(b));
   }
@@ -226,7 +216,7 @@ const timeline = (() => {
           if (isBefore) join(g, s, own); else join(g, own, s);
         }
         g.rect(x(D.slice_begin[s]), laneOf(s).y + 1,
-               x(D.slice_begin[s] + D.slice_time[s]) - x(D.slice_begin[s]), high - 2);
+               x(endOf(s)) - x(D.slice_begin[s]), high - 2);
       }
       g.stroke();
     };
@@ -236,7 +226,7 @@ const timeline = (() => {
     g.lineWidth = 3;
     for (const s of slicesOf.get(chosen)) {
       const from = x(D.slice_begin[s]);
-      const wide = Math.max(x(D.slice_begin[s] + D.slice_time[s]) - from, 3);
+      const wide = Math.max(x(endOf(s)) - from, 3);
       g.strokeRect(from, laneOf(s).y, wide, high);
     }
   }
@@ -247,7 +237,7 @@ const timeline = (() => {
     for (let i = firstIn(lane, timeAt(at - 4)); i < lane.slices.length; ++i) {
       const s = lane.slices[i], from = x(D.slice_begin[s]);
       if (from > at + 4) break;
-      const to = x(D.slice_begin[s] + D.slice_time[s]);
+      const to = x(endOf(s));
       const apart = at < from ? from - at : at > to ? at - to : 0;
       if (apart < least) { least = apart; best = s; }
       if (apart === 0) break;
