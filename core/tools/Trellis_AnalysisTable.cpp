@@ -21,9 +21,6 @@ using namespace Impl::TimelineStyle;
 using Impl::Columns;
 using Impl::fixed;
 
-std::string time_of(double ns) {
-  return duration(static_cast<std::uint64_t>(std::llround(std::max(0.0, ns))));
-}
 std::string percent_of(double part, double whole) {
   return whole > 0 ? fixed(100 * part / whole, 1) + " %" : "-";
 }
@@ -80,8 +77,8 @@ void write_analysis(std::ostream& out, Graph const& graph) {
     Columns table(text, 2);
     table.row({"tasks", std::to_string(graph.nodes().size()) + ", " + std::to_string(found.tasks) +
                             " of them took time"});
-    table.row({"work", time_of(found.work) + " on one worker"});
-    table.row({"span", time_of(found.span) + " on any number: the critical path, " +
+    table.row({"work", duration(found.work) + " on one worker"});
+    table.row({"span", duration(found.span) + " on any number: the critical path, " +
                            with_count(found.critical_path.size(), "task")});
     table.row({"speedup",
                "at most " + fixed(found.max_speedup(), 2) + ", so no more than " +
@@ -111,8 +108,8 @@ void write_analysis(std::ostream& out, Graph const& graph) {
     table.row({"label", "tasks", "time", "of work", "longest", "critical", "of span"});
     for (std::size_t k = 0; k < std::min(sorted.size(), most_labels); ++k) {
       LabelTimes const& label = sorted[k].second;
-      table.row({shortened(sorted[k].first, 40), std::to_string(label.tasks), time_of(label.time),
-                 percent_of(label.time, found.work), time_of(label.longest),
+      table.row({shortened(sorted[k].first, 40), std::to_string(label.tasks), duration(label.time),
+                 percent_of(label.time, found.work), duration(label.longest),
                  std::to_string(label.critical), percent_of(label.critical_time, found.span)});
     }
   }
@@ -126,7 +123,7 @@ void write_analysis(std::ostream& out, Graph const& graph) {
     table.row({"critical path", "task", "time", "of span"});
     for (std::size_t k = 0; k < std::min(found.critical_path.size(), most_tasks); ++k) {
       TaskRecord const& task = graph.node(found.critical_path[k]);
-      table.row({shortened(task.label, 40), std::to_string(task.id), time_of(cost(task)),
+      table.row({shortened(task.label, 40), std::to_string(task.id), duration(cost(task)),
                  percent_of(cost(task), found.span)});
     }
   }
@@ -149,7 +146,7 @@ void write_analysis(std::ostream& out, Trace const& trace) {
       if (thread.since >= end) continue;
       auto const all = static_cast<double>(end - thread.since);
       double const looked = all - thread.ran - thread.slept;
-      auto const cell = [&](double ns) { return time_of(ns) + ", " + percent_of(ns, all); };
+      auto const cell = [&](double ns) { return duration(ns) + ", " + percent_of(ns, all); };
       table.row(
           {trace.rows[row], cell(thread.ran), cell(thread.slept), cell(std::max(0.0, looked))});
     }

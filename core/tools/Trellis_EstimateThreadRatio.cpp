@@ -3,6 +3,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <Trellis_ThreadRatio.hpp>
 #include <Trellis_WhatIf.hpp>
+#include <tools/Trellis_Precedence.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -76,12 +77,6 @@ Graph on_workers_of(int threads, Graph const& graph) {
   return {std::move(nodes), graph.edges()};
 }
 
-TaskCost by_position(Graph const& graph, std::vector<double> const& times) {
-  std::unordered_map<TaskId, double> of;
-  for (std::size_t k = 0; k < times.size(); ++k) of.emplace(graph.nodes()[k].id, times[k]);
-  return [of = std::move(of)](TaskRecord const& task) { return of.at(task.id); };
-}
-
 bool is_like(Graph const& a, Graph const& b) {
   return std::equal(
       a.nodes().begin(), a.nodes().end(), b.nodes().begin(), b.nodes().end(),
@@ -143,7 +138,8 @@ ThreadRatio ThreadFeedback::passed(Graph const& iteration, TaskCost const& took,
     double const time = took(iteration.nodes()[k]);
     known[k] = is_new ? time : (known[k] + time) / 2;
   }
-  double const max_speedup = analyse(m_iteration, by_position(m_iteration, times(1))).max_speedup();
+  double const max_speedup =
+      analyse(m_iteration, Impl::cost_of(m_iteration, times(1))).max_speedup();
   std::vector<ThreadRatio> const ratios = thread_ratios(m_threads, max_speedup);
   bool const is_choice = ratios.size() > 1 || ratios.front() != with;
   if (is_choice && !m_measured.contains(1)) return {ratios.front().workers, 1};
@@ -185,7 +181,7 @@ std::vector<double> ThreadFeedback::times(int threads) const {
 
 double ThreadFeedback::makespan(ThreadRatio const& ratio) const {
   Graph const graph = on_workers_of(ratio.threads, m_iteration);
-  return list_makespan(graph, ratio.workers, by_position(graph, times(ratio.threads)));
+  return list_makespan(graph, ratio.workers, Impl::cost_of(graph, times(ratio.threads)));
 }
 
 namespace {

@@ -3,7 +3,6 @@
 #include <Trellis_WhatIf.hpp>
 #include <tools/Trellis_Columns.hpp>
 #include <tools/Trellis_TimelineStyle.hpp>
-#include <tools/Trellis_VirtualRun.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +13,6 @@
 #include <utility>
 
 namespace trellis {
-
-Schedule simulate(Trace const& trace, Machine const& machine, WhatIf const& what_if) {
-  return Impl::VirtualRun(trace, machine, what_if).run();
-}
 
 Schedule simulate(Graph const& graph, Machine const& machine, WhatIf const& what_if) {
   Trace trace;
@@ -59,10 +54,6 @@ TaskCost faster(Graph const& graph, std::string_view label, double times, TaskCo
 
 namespace {
 
-std::uint64_t rounded(double ns) {
-  return static_cast<std::uint64_t>(std::llround(std::max(0.0, ns)));
-}
-
 /// Returns the time from the first submission to the last completion.
 double recorded_makespan(Trace const& trace) {
   std::uint64_t begin = ~std::uint64_t{0};
@@ -74,16 +65,12 @@ double recorded_makespan(Trace const& trace) {
   return end > begin ? static_cast<double>(end - begin) : 0;
 }
 
-bool has_devices(Trace const& trace) {
-  return trace.threads > 0 && trace.rows.size() > trace.threads;
-}
-
-std::size_t device_count(Trace const& trace) {
+int device_count(Trace const& trace) {
   std::set<std::string> names;
   for (TaskRecord const& task : trace.graph.nodes())
-    if (task.row >= 0 && static_cast<std::size_t>(task.row) >= trace.threads)
+    if (trace.threads > 0 && task.row >= 0 && static_cast<std::size_t>(task.row) >= trace.threads)
       names.insert(task.space);
-  return names.size();
+  return static_cast<int>(names.size());
 }
 
 }  // namespace
@@ -104,7 +91,7 @@ void write_predictions(std::ostream& out, Trace const& trace,
   {
     Impl::Columns table(text, 4);
     auto const row = [&](std::string&& what, double makespan) {
-      table.row({std::move(what), duration(rounded(makespan)),
+      table.row({std::move(what), duration(makespan),
                  same > 0 ? Impl::fixed(makespan / same, 3) : "-",
                  makespan > 0 ? Impl::fixed(same / makespan, 2) + " x" : "-"});
     };
@@ -119,9 +106,8 @@ void write_predictions(std::ostream& out, Trace const& trace,
     for (int const n : numbers)
       if (n != workers)
         row(with_count(static_cast<std::size_t>(n), "worker"), predict({.workers = n}));
-    if (has_devices(trace))
-      if (auto const devices = static_cast<int>(device_count(trace)); devices > 0)
-        row("one device more", predict({.devices = devices + 1}));
+    if (int const devices = device_count(trace); devices > 0)
+      row("one device more", predict({.devices = devices + 1}));
 
     std::map<std::string, double> time;
     TaskCost const cost = measured_cost(trace.graph);

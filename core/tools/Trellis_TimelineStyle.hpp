@@ -118,6 +118,10 @@ inline std::string duration(std::uint64_t ns) {
   return with_unit(ns, unit_for(ns));
 }
 
+inline std::string duration(double ns) {
+  return duration(static_cast<std::uint64_t>(std::llround(std::max(0.0, ns))));
+}
+
 // Returns a step of 1, 2 or 5 times a power of ten that divides the span into at most `count`
 // parts.
 inline std::uint64_t tick_step(std::uint64_t span, std::uint64_t count) {
