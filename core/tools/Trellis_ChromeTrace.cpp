@@ -35,27 +35,19 @@ std::string dump(Json const& event) {
 // Writes events as they come: the whole document is never in memory.
 class Events {
  public:
-  explicit Events(std::ostream& out) : m_out(&out) { write("{\"traceEvents\":["); }
+  explicit Events(std::ostream& out) : m_out(out) { Impl::put(m_out, "{\"traceEvents\":["); }
 
   void add(Json const& event) {
-    write(m_first ? "\n" : ",\n");
-    write(dump(event));
+    Impl::put(m_out, (m_first ? "\n" : ",\n") + dump(event));
     m_first = false;
   }
 
   void finish(Json const& other) {
-    write("\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":");
-    write(dump(other));
-    write("}\n");
+    Impl::put(m_out, "\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":" + dump(other) + "}\n");
   }
 
  private:
-  // The output is unformatted, as the stream's width and locale belong to the caller.
-  void write(std::string_view text) {
-    m_out->write(text.data(), static_cast<std::streamsize>(text.size()));
-  }
-
-  std::ostream* m_out;
+  std::ostream& m_out;
   bool m_first = true;
 };
 

@@ -83,21 +83,16 @@ class Data {
     write_counters();
     list("texts", m_texts.all(), [](auto const& text) { return as_json(text); });
     list("notes", m_notes, [](auto const& note) { return as_json(note); });
-    m_text += '}';
-    flush();
+    Impl::put(m_out, m_text + '}');
   }
 
  private:
   [[nodiscard]] std::vector<TaskRecord> const& nodes() const { return m_look.trace.graph.nodes(); }
 
-  void flush() {
-    m_out.write(m_text.data(), static_cast<std::streamsize>(m_text.size()));
-    m_text.clear();
-  }
   void add(std::string_view name, std::string_view json) {
     ((m_text += ",\n\"") += name) += "\":";
     m_text += json;
-    if (m_text.size() > 1 << 16) flush();
+    Impl::put_if_long(m_out, m_text);
   }
   template <class Range, class F>
   void list(std::string_view name, Range const& range, F const& json_of) {
@@ -106,7 +101,7 @@ class Data {
     for (auto const& item : range) {
       (m_text += comma) += json_of(item);
       comma = ",";
-      if (m_text.size() > 1 << 16) flush();
+      Impl::put_if_long(m_out, m_text);
     }
     m_text += ']';
   }
@@ -370,18 +365,6 @@ std::string analysis_of(TraceLook const& look) {
   return text.str();
 }
 
-/// The output is unformatted, as the stream's width belongs to the caller.
-void put(std::ostream& out, std::initializer_list<std::string_view> parts) {
-  for (std::string_view const part : parts)
-    out.write(part.data(), static_cast<std::streamsize>(part.size()));
-}
-
-std::string xml(std::string_view text) {
-  std::string escaped;
-  append_xml(escaped, text);
-  return escaped;
-}
-
 /// Writes a file of page/ (see TrellisLibrary.cmake). A name in double braces stands for another
 /// file, or for what `write` writes for it.
 template <class F>
@@ -392,16 +375,17 @@ void put_file(std::ostream& out, std::string_view name, F const& write) {
   };
   std::string_view rest = find(name)->second;
   for (std::size_t at = rest.find("{{"); at != rest.npos; at = rest.find("{{")) {
-    put(out, {rest.substr(0, at)});
+    Impl::put(out, rest.substr(0, at));
     std::size_t const end = rest.find("}}", at);
     std::string_view const hole = rest.substr(at + 2, end - at - 2);
     if (auto const file = find(hole); file != std::end(Impl::page_files))
-      put(out, {file->second});
+      Impl::put(out, file->second);
     else
       write(hole);
     rest.remove_prefix(end + 2);
   }
-  put(out, {rest, "\n"});
+  Impl::put(out, rest);
+  Impl::put(out, "\n");
 }
 
 }  // namespace
@@ -410,14 +394,14 @@ void Impl::write_page(std::ostream& out, TraceLook const& look, PageOptions cons
   std::vector<Fold> const folds = pictured_folds(look);
   put_file(out, "page.html", [&](std::string_view hole) {
     if (hole == "title") {
-      put(out, {xml(options.title)});
+      put(out, xml(options.title));
     } else if (hole == "graphs") {
       for (Fold const& fold : folds)
-        put(out, {"<div class=\"graph\" hidden>", graph_svg(look, fold), "</div>\n"});
+        put(out, "<div class=\"graph\" hidden>" + graph_svg(look, fold) + "</div>\n");
     } else if (hole == "analysis") {
-      put(out, {xml(options.analysis.empty() ? analysis_of(look) : options.analysis)});
+      put(out, xml(options.analysis.empty() ? analysis_of(look) : options.analysis));
     } else if (hole == "statistics") {
-      put(out, {xml(statistics_text(look))});
+      put(out, xml(statistics_text(look)));
     } else if (hole == "data") {
       Data(out, look, folds, options).write();
     }
@@ -426,11 +410,11 @@ void Impl::write_page(std::ostream& out, TraceLook const& look, PageOptions cons
 
 void Impl::write_list_page(std::ostream& out, std::vector<std::vector<std::string>> const& rows) {
   put_file(out, "list.html", [&](std::string_view hole) {
-    if (hole == "number") return put(out, {with_count(rows.size(), "graph")});
+    if (hole == "number") return put(out, with_count(rows.size(), "graph"));
     for (std::vector<std::string> const& row : rows)
-      put(out, {"<p class=\"entry\"><a href=\"", xml(row[0]), "/index.html\">", xml(row[1]),
-                "</a><br>", xml(row[2]), "<br><span class=\"soft\">", xml(row[0]), ", ",
-                xml(row[3]), "</span></p>\n"});
+      put(out, "<p class=\"entry\"><a href=\"" + xml(row[0]) + "/index.html\">" + xml(row[1]) +
+                   "</a><br>" + xml(row[2]) + "<br><span class=\"soft\">" + xml(row[0]) + ", " +
+                   xml(row[3]) + "</span></p>\n");
   });
 }
 

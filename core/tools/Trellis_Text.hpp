@@ -6,8 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 /// Functions for text that the writers of pictures and traces share. Labels come from users: they
 /// may hold anything, and the files must still be well-formed. Numbers are formatted here and not
@@ -65,6 +68,38 @@ inline bool is_unprintable(char32_t point) {
   bool const control =
       (point < 0x20 && point != '\n' && point != '\t') || (point >= 0x7F && point < 0xA0);
   return control || point == 0xFFFE || point == 0xFFFF;
+}
+
+/// Returns the text with others instead of some characters, and with U+FFFD instead of those that
+/// are unprintable.
+inline std::string escaped(
+    std::string_view text,
+    std::initializer_list<std::pair<char32_t, std::string_view>> const& instead_of) {
+  std::string out;
+  for (std::size_t at = 0; at != text.size();) {
+    char32_t const point = next_code_point(text, at);
+    auto const* instead = instead_of.begin();
+    while (instead != instead_of.end() && instead->first != point) ++instead;
+    if (instead != instead_of.end())
+      out += instead->second;
+    else
+      append_utf8(out, is_unprintable(point) ? char32_t{0xFFFD} : point);
+  }
+  return out;
+}
+inline std::string xml(std::string_view text) {
+  return escaped(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}});
+}
+
+/// Writes text without format, as the stream's width belongs to the caller.
+inline void put(std::ostream& out, std::string_view text) {
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+/// Writes a text that has become long, and empties it.
+inline void put_if_long(std::ostream& out, std::string& text) {
+  if (text.size() <= 1 << 16) return;
+  put(out, text);
+  text.clear();
 }
 
 /// Returns a text such as "read x [0, 64)".

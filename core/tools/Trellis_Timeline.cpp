@@ -89,8 +89,7 @@ class Timeline {
     write_boxes();
     write_axis();
     write_legend();
-    m_text += "</svg>\n";
-    flush();
+    Impl::put(*m_out, m_text + "</svg>\n");
   }
 
  private:
@@ -116,17 +115,10 @@ class Timeline {
     return with_unit(ns - m_rows.begin, m_unit);
   }
 
-  void flush() {
-    m_out->write(m_text.data(), static_cast<std::streamsize>(m_text.size()));
-    m_text.clear();
-  }
-
   void text(double at_x, double at_y, std::string_view content, std::string_view attributes = "") {
     m_text += "<text x=\"" + number(at_x) + "\" y=\"" + number(at_y) + '"';
     if (!attributes.empty()) (m_text += ' ') += attributes;
-    m_text += '>';
-    append_xml(m_text, content);
-    m_text += "</text>";
+    m_text += '>' + Impl::xml(content) + "</text>";
   }
 
   void rect(double at_x, double at_y, double width, double height, std::string_view attributes) {
@@ -161,9 +153,7 @@ class Timeline {
       double const y_top = m_row_top[row];
       double const baseline = y_top + height / 2 + size * 0.36;
       if (row % 2 == 0) rect(margin, y_top, page_width - 2 * margin, height, "fill=\"#F5F6F8\"");
-      m_text += "<g><title>";
-      append_xml(m_text, m_rows.names[row]);
-      m_text += "</title>";
+      m_text += "<g><title>" + Impl::xml(m_rows.names[row]) + "</title>";
       text(m_left - 12, baseline, shortened(m_rows.names[row], longest_name),
            font + " text-anchor=\"end\"");
       m_text += "</g>";
@@ -246,7 +236,7 @@ class Timeline {
     TaskRecord const& task = *slice.task;
     std::size_t const count = m_rows.slices.size();
     std::size_t const most_accesses = count > 1000 ? 4 : 16;
-    append_xml(m_text, task.label);
+    m_text += Impl::xml(task.label);
     if (task.state != TaskState::done) (m_text += " \u2014 ") += to_string(task.state);
     m_text += "\n" + duration(slice.end - slice.begin) + ", from " + since_begin(slice.begin) +
               " to " + since_begin(slice.end);
@@ -261,9 +251,7 @@ class Timeline {
       if (task.threads != 0)
         m_text += ", " + with_count(static_cast<std::size_t>(task.threads), "thread");
       for (std::string const& part : {task.pattern, task.space, Impl::call_site(task)}) {
-        if (part.empty()) continue;
-        m_text += ", ";
-        append_xml(m_text, part);
+        if (!part.empty()) m_text += ", " + Impl::xml(part);
       }
     }
     for (std::size_t a = 0; a != task.accesses.size(); ++a) {
@@ -272,7 +260,7 @@ class Timeline {
         m_text += "and " + std::to_string(task.accesses.size() - a) + " more";
         break;
       }
-      append_xml(m_text, Impl::to_text(task.accesses[a]));
+      m_text += Impl::xml(Impl::to_text(task.accesses[a]));
     }
   }
 
@@ -296,7 +284,7 @@ class Timeline {
       rect(x(slice.begin), y(slice) + 1, width, height, critical_outline);
     write_box_text(slice, look, fill, width);
     m_text += "</g>\n";
-    if (m_text.size() > 1 << 16) flush();
+    Impl::put_if_long(*m_out, m_text);
   }
 
   void write_failure(double at_x, double at_y, double width, double height) {
@@ -405,8 +393,8 @@ class Timeline {
     std::size_t lines = 0;
     for (auto const& [family, count] : tasks) {
       if (lines++ == 4) break;
-      m_text += "\n" + std::to_string(count) + " \u00D7 ";
-      append_xml(m_text, m_palette.families()[family].name);
+      m_text +=
+          "\n" + std::to_string(count) + " \u00D7 " + Impl::xml(m_palette.families()[family].name);
     }
     m_text += "</title>";
     std::string attributes = "class=\"tasks\" fill=\"" +
@@ -415,7 +403,7 @@ class Timeline {
     rect(x(done.begin), y(first) + 1, width, height, attributes);
     if (failed != 0) write_failure(x(done.begin), y(first) + 1, width, height);
     m_text += "</g>\n";
-    if (m_text.size() > 1 << 16) flush();
+    Impl::put_if_long(*m_out, m_text);
   }
 
   // ---- Legend ----
@@ -511,8 +499,8 @@ class Timeline {
         }
         at += swatch_width;
       }
-      m_text += "<text x=\"" + number(at + 6) + "\" y=\"" + number(entry.y) + "\">";
-      append_xml(m_text, entry.name);
+      m_text += "<text x=\"" + number(at + 6) + "\" y=\"" + number(entry.y) + "\">" +
+                Impl::xml(entry.name);
       if (!entry.count.empty()) {
         m_text += "<tspan dx=\"8\" " + soft + ">" + entry.count + "</tspan>";
       }

@@ -23,28 +23,6 @@ namespace trellis::Impl::TimelineStyle {
 
 // ---- Text ---------------------------------------------------------------------------------------
 
-inline void append_xml(std::string& out, std::string_view text) {
-  for (std::size_t at = 0; at != text.size();) {
-    char32_t const point = Impl::next_code_point(text, at);
-    switch (point) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        Impl::append_utf8(out, Impl::is_unprintable(point) ? char32_t{0xFFFD} : point);
-    }
-  }
-}
-
 // Formats pixels or percent with two decimals, independent of the locale of the stream or the
 // program.
 inline std::string number(double value) {

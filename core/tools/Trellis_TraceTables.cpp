@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -128,38 +129,32 @@ Counters counters_of(TraceLook const& look, std::size_t samples) {
   };
   for (std::size_t k = 0; k != samples; ++k)
     all.time_ns.push_back(begin + static_cast<std::uint64_t>(static_cast<double>(k) * step));
-  std::vector<std::int64_t> spawned(samples, 0), pending(spawned), ready(spawned), running(spawned),
-      batched(spawned), batches(spawned);
+  for (auto* each :
+       {&all.spawned, &all.pending, &all.ready, &all.running, &all.batched, &all.batches})
+    each->assign(samples, 0);  // changes first, and at the end their sums
   std::set<std::uint32_t> met;
   for (TaskRecord const& task : nodes) {
     std::size_t at = sample_of(task.submitted_ns);
-    ++spawned[at];
-    std::vector<std::int64_t>* state = &pending;
-    ++pending[at];
-    auto const enter = [&](std::uint64_t ns, std::vector<std::int64_t>* next) {
+    ++all.spawned[at];
+    std::vector<std::uint64_t>* state = &all.pending;
+    ++all.pending[at];
+    auto const enter = [&](std::uint64_t ns, std::vector<std::uint64_t>* next) {
       at = std::max(at, sample_of(ns));
       --(*state)[at];
       state = next;
       if (state != nullptr) ++(*state)[at];
     };
-    if (task.ready_ns != 0) enter(task.ready_ns, &ready);
+    if (task.ready_ns != 0) enter(task.ready_ns, &all.ready);
     if (has_run(task)) {
-      enter(task.started_ns, &running);
-      if (task.batch != 0) ++batched[at];
-      if (task.batch != 0 && met.insert(task.batch).second) ++batches[at];
+      enter(task.started_ns, &all.running);
+      if (task.batch != 0) ++all.batched[at];
+      if (task.batch != 0 && met.insert(task.batch).second) ++all.batches[at];
     }
     if (task.state >= TaskState::done) enter(task.finished_ns, nullptr);
   }
-  auto const sums = [](std::vector<std::int64_t> const& changes, std::vector<std::uint64_t>& to) {
-    std::int64_t sum = 0;
-    for (std::int64_t const by : changes) to.push_back(static_cast<std::uint64_t>(sum += by));
-  };
-  sums(spawned, all.spawned);
-  sums(pending, all.pending);
-  sums(ready, all.ready);
-  sums(running, all.running);
-  sums(batches, all.batches);
-  sums(batched, all.batched);
+  for (auto* each :
+       {&all.spawned, &all.pending, &all.ready, &all.running, &all.batched, &all.batches})
+    std::partial_sum(each->begin(), each->end(), each->begin());
   return all;
 }
 
