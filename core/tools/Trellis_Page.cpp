@@ -65,13 +65,13 @@ class Data {
 
   void write() {
     m_text = "{\"title\":" + as_json(m_options.title);
-    add("summary", as_json(Impl::summary_of(m_look.trace, m_look.rows)));
+    add("summary", as_json(Impl::summary_of(m_look)));
     list("files", m_options.files, [](auto const& file) {
       return '[' + as_json(file.first) + ',' + as_json(file.second) + ']';
     });
     add("span", std::to_string(m_look.rows.end - m_look.rows.begin));
     add("all", std::to_string(nodes().size()));
-    add("path", std::to_string(m_look.critical.span_ns()));
+    add("path", std::to_string(m_look.critical_ns));
     write_rows();
     write_families();
     write_tasks();
@@ -146,7 +146,7 @@ class Data {
   }
 
   void write_rows() {
-    std::vector<std::uint64_t> const busy = Impl::busy(m_look.rows);
+    std::vector<std::uint64_t> const busy = m_look.rows.busy();
     std::vector<std::size_t> rows(busy.size());
     for (std::size_t row = 0; row != rows.size(); ++row) rows[row] = row;
     list("rows", rows, [&](std::size_t row) {
@@ -163,8 +163,7 @@ class Data {
   void write_families() {
     list("families", m_look.palette.families(), [&](Family const& family) {
       std::string text = '[' + as_json(family.name) + ',' + std::to_string(family.tasks) + ",[";
-      std::size_t const shades = family.step ? std::min(family.values.size(), shade_count) : 1;
-      for (std::size_t s = 0; s != shades; ++s)
+      for (std::size_t s = 0; s != family.shades(); ++s)
         text += (s == 0 ? "\"" : ",\"") + hex(shaded(family.hue, s)) + '"';
       return text + "]]";
     });
@@ -198,8 +197,8 @@ class Data {
       return k == TraceLook::none ? std::int64_t{-1} : static_cast<std::int64_t>(k);
     });
     std::vector<std::size_t> path;
-    for (std::size_t const slice : m_look.critical.slices()) {
-      std::size_t const k = m_index[m_look.position.at(m_look.rows.slices[slice].task->id)];
+    for (std::size_t const slice : m_look.critical) {
+      std::size_t const k = m_index[m_look.of(m_look.rows.slices[slice])];
       if (k != TraceLook::none) path.push_back(k);
     }
     list("critical", path, [](P k) { return std::to_string(k); });
@@ -224,7 +223,7 @@ class Data {
   void write_slices() {
     std::vector<std::size_t> slices, tasks;
     for (std::size_t s = 0; s != m_look.rows.slices.size(); ++s) {
-      std::size_t const p = m_look.position.at(m_look.rows.slices[s].task->id);
+      std::size_t const p = m_look.of(m_look.rows.slices[s]);
       if (m_index[p] == TraceLook::none) continue;
       slices.push_back(s);
       tasks.push_back(m_index[p]);
@@ -250,7 +249,7 @@ class Data {
     double const part = static_cast<double>(m_look.rows.end - m_look.rows.begin) / parts;
     for (Slice const& slice : m_look.rows.slices) {
       if (share.empty() || part <= 0) break;
-      if (m_index[m_look.position.at(slice.task->id)] != TraceLook::none) continue;
+      if (m_index[m_look.of(slice)] != TraceLook::none) continue;
       double const from = static_cast<double>(slice.begin - m_look.rows.begin) / part;
       double const to = static_cast<double>(slice.end - m_look.rows.begin) / part;
       for (auto k = static_cast<std::size_t>(from); k < parts && static_cast<double>(k) < to; ++k)

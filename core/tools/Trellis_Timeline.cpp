@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <tools/Trellis_Fold.hpp>
 #include <tools/Trellis_Text.hpp>
-#include <tools/Trellis_TimelineMarks.hpp>
-#include <tools/Trellis_TimelineStyle.hpp>
-#include <tools/Trellis_TraceRows.hpp>
 
 #include <Trellis_Graph.hpp>
 
@@ -37,12 +35,11 @@ constexpr std::string_view critical_outline =
 
 class Timeline {
  public:
-  Timeline(Trace const& trace, std::ostream& out)
-      : m_trace(&trace),
-        m_rows(trace),
-        m_palette(m_rows),
-        m_critical(trace.graph, m_rows, m_rows.slices.size() <= most_boxes),
-        m_out(&out),
+  Timeline(Impl::TraceLook const& look, std::ostream& out)
+      : m_look(look),
+        m_rows(look.rows),
+        m_lanes(m_rows.lanes),
+        m_out(out),
         m_span(std::max<std::uint64_t>(m_rows.end - m_rows.begin, 1)),
         m_unit(unit_for(m_span)) {
     std::size_t longest = 0;
@@ -51,7 +48,7 @@ class Timeline {
     m_left = margin + static_cast<double>(longest) * char_width + 12;
     m_width = page_width - margin - busy_width - m_left;
     std::size_t lanes = 0;
-    for (std::size_t& count : m_rows.lanes) {
+    for (std::size_t& count : m_lanes) {
       // Tasks that call each other may nest deeply; the last lane takes those that find no place.
       count = std::min(count, most_lanes);
       lanes += count;
@@ -59,7 +56,7 @@ class Timeline {
     m_lane_height = lanes <= 12 ? 28 : lanes <= 32 ? 20 : lanes <= 96 ? 13 : 8;
     m_padding = lanes <= 32 ? 3 : 1;
     double y = top;
-    for (std::size_t const count : m_rows.lanes) {
+    for (std::size_t const count : m_lanes) {
       m_row_top.push_back(y);
       y += static_cast<double>(count) * m_lane_height + 2 * m_padding;
     }
@@ -89,7 +86,7 @@ class Timeline {
     write_boxes();
     write_axis();
     write_legend();
-    Impl::put(*m_out, m_text + "</svg>\n");
+    Impl::put(m_out, m_text + "</svg>\n");
   }
 
  private:
@@ -134,14 +131,14 @@ class Timeline {
 
   void write_heading() {
     text(margin, 36, "Trellis timeline", "font-size=\"18\" font-weight=\"bold\"");
-    text(margin, 56, Impl::summary_of(*m_trace, m_rows),
+    text(margin, 56, Impl::summary_of(m_look),
          "font-size=\"12\" fill=\"" + std::string(soft_colour) + '"');
     m_text += '\n';
   }
 
   void write_rows() {
     std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
-    std::vector<std::uint64_t> const sum = Impl::busy(m_rows);
+    std::vector<std::uint64_t> const sum = m_rows.busy();
     double const bar_x = m_left + m_width + 14;
     double const size = std::clamp(m_lane_height + 2 * m_padding - 2, 6.0, 11.0);
     std::string const font = "font-size=\"" + number(size) + '"';
@@ -149,7 +146,7 @@ class Timeline {
       text(page_width - margin, top - 8, "busy", soft + " font-size=\"10\" text-anchor=\"end\"");
     }
     for (std::size_t row = 0; row != m_rows.names.size(); ++row) {
-      double const height = static_cast<double>(m_rows.lanes[row]) * m_lane_height + 2 * m_padding;
+      double const height = static_cast<double>(m_lanes[row]) * m_lane_height + 2 * m_padding;
       double const y_top = m_row_top[row];
       double const baseline = y_top + height / 2 + size * 0.36;
       if (row % 2 == 0) rect(margin, y_top, page_width - 2 * margin, height, "fill=\"#F5F6F8\"");
@@ -169,7 +166,7 @@ class Timeline {
     }
     if (m_rows.slices.empty()) {
       std::string_view const why =
-          m_trace->graph.nodes().empty() ? "no tasks recorded" : "no task has run";
+          m_look.trace.graph.nodes().empty() ? "no tasks recorded" : "no task has run";
       text(m_left + m_width / 2, (top + m_bottom) / 2 + 4, why,
            soft + " font-size=\"13\" text-anchor=\"middle\"");
       m_text += '\n';
@@ -185,7 +182,7 @@ class Timeline {
     auto const is_wide = [](Slice const& slice) { return slice.task->workers > 1; };
     if (std::any_of(m_rows.slices.begin(), m_rows.slices.end(), is_wide))
       return "no task needed it, or one of several threads had its place";
-    if (had_tasks < static_cast<std::size_t>(m_trace->workers)) return "no task needed it";
+    if (had_tasks < static_cast<std::size_t>(m_look.trace.workers)) return "no task needed it";
     return m_rows.names[0] + " had its place";
   }
 
@@ -266,8 +263,8 @@ class Timeline {
 
   void write_box(std::size_t index) {
     Slice const& slice = m_rows.slices[index];
-    Look const& look = m_palette.look(index);
-    Colour const fill = m_palette.colour(look.family, look.shade);
+    Look const& look = look_of(slice);
+    Colour const fill = m_look.palette.colour(look.family, look.shade);
     bool const failed = slice.task->state == TaskState::failed;
     double const full = x(slice.end) - x(slice.begin);
     // Neighbours have a hairline between them where there is room for it. A box is never invisible.
@@ -280,11 +277,11 @@ class Timeline {
     if (slice.task->state == TaskState::running) attributes += " fill-opacity=\"0.6\"";
     rect(x(slice.begin), y(slice) + 1, width, height, attributes);
     if (failed) write_failure(x(slice.begin), y(slice) + 1, width, height);
-    if (m_critical.contains(index))
+    if (!m_merge && !slice.is_late && m_look.is_critical[m_look.of(slice)])
       rect(x(slice.begin), y(slice) + 1, width, height, critical_outline);
     write_box_text(slice, look, fill, width);
     m_text += "</g>\n";
-    Impl::put_if_long(*m_out, m_text);
+    Impl::put_if_long(m_out, m_text);
   }
 
   void write_failure(double at_x, double at_y, double width, double height) {
@@ -296,7 +293,7 @@ class Timeline {
 
   // Draws lines from the end of each task on the critical path to the begin of the next one.
   void write_critical_path() {
-    std::vector<std::size_t> const& path = m_critical.slices();
+    std::vector<std::size_t> const& path = m_look.critical;
     if (path.size() < 2) return;
     m_text +=
         "<path id=\"critical-path\" fill=\"none\" stroke=\"#1A1A1A\" stroke-width=\"1.2\" d=\"";
@@ -337,7 +334,7 @@ class Timeline {
   void write_merged() {
     // There is one growing group per lane; it is written when a box does not belong to it.
     std::vector<std::vector<Group>> groups(m_rows.names.size());
-    for (std::size_t row = 0; row != groups.size(); ++row) groups[row].resize(m_rows.lanes[row]);
+    for (std::size_t row = 0; row != groups.size(); ++row) groups[row].resize(m_lanes[row]);
     for (std::size_t i = 0; i != m_rows.slices.size(); ++i) {
       Slice const& slice = m_rows.slices[i];
       Group& group = groups[slice.row][std::min(slice.lane, most_lanes - 1)];
@@ -371,7 +368,7 @@ class Timeline {
     std::size_t failed = 0;
     for (std::size_t const i : done.slices) {
       Slice const& slice = m_rows.slices[i];
-      Look const& look = m_palette.look(i);
+      Look const& look = look_of(slice);
       time[{look.family, look.shade}] += slice.end - slice.begin;
       ++tasks[look.family];
       sum += slice.end - slice.begin;
@@ -393,17 +390,18 @@ class Timeline {
     std::size_t lines = 0;
     for (auto const& [family, count] : tasks) {
       if (lines++ == 4) break;
-      m_text +=
-          "\n" + std::to_string(count) + " \u00D7 " + Impl::xml(m_palette.families()[family].name);
+      m_text += "\n" + std::to_string(count) + " \u00D7 " +
+                Impl::xml(m_look.palette.families()[family].name);
     }
     m_text += "</title>";
     std::string attributes = "class=\"tasks\" fill=\"" +
-                             hex(m_palette.colour(most->first.first, most->first.second)) + '"';
+                             hex(m_look.palette.colour(most->first.first, most->first.second)) +
+                             '"';
     if (share < 0.95) attributes += " fill-opacity=\"" + number(std::max(share, 0.25)) + '"';
     rect(x(done.begin), y(first) + 1, width, height, attributes);
     if (failed != 0) write_failure(x(done.begin), y(first) + 1, width, height);
     m_text += "</g>\n";
-    Impl::put_if_long(*m_out, m_text);
+    Impl::put_if_long(m_out, m_text);
   }
 
   // ---- Legend ----
@@ -425,7 +423,7 @@ class Timeline {
   void lay_out_legend() {
     std::vector<Family const*> own;
     std::size_t others = 0, other_tasks = 0;
-    for (Family const& family : m_palette.families()) {
+    for (Family const& family : m_look.palette.families()) {
       if (family.hue == other_hue) {
         ++others;
         other_tasks += family.tasks;
@@ -435,15 +433,15 @@ class Timeline {
     }
     for (Family const* family : own) {
       LegendEntry entry;
-      std::size_t const shades = family->step ? std::min(family->values.size(), shade_count) : 1;
-      for (std::size_t s = 0; s != shades; ++s) {
+      for (std::size_t s = 0; s != family->shades(); ++s) {
         std::string step = family->step ? std::to_string(family->values[s]) : "";
         if (step.size() > 3) step.clear();
         entry.swatches.emplace_back(shaded(family->hue, s), std::move(step));
       }
       entry.name = shortened(family->name, 60);
       // The shades start again behind the last one.
-      if (family->step && family->values.size() > shade_count) entry.name = "\u2026  " + entry.name;
+      if (family->step && family->values.size() > Family::most_shades)
+        entry.name = "\u2026  " + entry.name;
       entry.count = with_count(family->tasks, "task");
       m_legend.push_back(std::move(entry));
     }
@@ -459,10 +457,10 @@ class Timeline {
       m_legend.push_back({{{white, ""}}, "failed", ""});
       m_legend.back().failed = true;
     }
-    if (std::size_t const tasks = m_critical.slices().size(); tasks >= 2) {
+    if (std::size_t const tasks = m_look.critical.size(); !m_merge && tasks >= 2) {
       m_legend.push_back({{{white, ""}},
                           "critical path",
-                          with_count(tasks, "task") + ", " + duration(m_critical.span_ns())});
+                          with_count(tasks, "task") + ", " + duration(m_look.critical_ns)});
       m_legend.back().critical = true;
     }
     double at_x = m_left, at_y = m_bottom + 52;
@@ -508,11 +506,14 @@ class Timeline {
     }
   }
 
-  Trace const* m_trace;
-  Impl::TraceRows m_rows;
-  Palette m_palette;
-  Impl::CriticalSlices m_critical;
-  std::ostream* m_out;
+  [[nodiscard]] Look const& look_of(Slice const& slice) const {
+    return *m_look.looks[m_look.of(slice)];
+  }
+
+  Impl::TraceLook const& m_look;
+  Impl::TraceRows const& m_rows;
+  std::vector<std::size_t> m_lanes;  // of each row, as far as they are drawn
+  std::ostream& m_out;
   std::uint64_t m_span;
   Unit m_unit;
   std::string m_text;
@@ -531,7 +532,7 @@ class Timeline {
 }  // namespace
 
 void Trace::write_svg(std::ostream& out) const {
-  Timeline(*this, out).write();
+  Timeline(Impl::TraceLook(*this), out).write();
 }
 
 }  // namespace trellis

@@ -180,7 +180,7 @@ void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
   write_file(own / "index.html", [&](std::ostream& out) { write_own(out, ""); });
   write_file(own / summary_file, [&](std::ostream& out) {
     out << page.title << '\n'
-        << summary_of(trace, look.rows) << '\n'
+        << summary_of(look) << '\n'
         << now_as_text() << ", process " << getpid() << '\n';
   });
   write_common_page(common, own, write_own);

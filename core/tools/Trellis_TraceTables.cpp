@@ -16,7 +16,9 @@ namespace trellis::Impl {
 
 using namespace TimelineStyle;
 
-std::string summary_of(Trace const& trace, TraceRows const& rows) {
+std::string summary_of(TraceLook const& look) {
+  Trace const& trace = look.trace;
+  TraceRows const& rows = look.rows;
   std::size_t failed = 0, cancelled = 0, running = 0, waiting = 0;
   for (TaskRecord const& task : trace.graph.nodes()) {
     failed += task.state == TaskState::failed;
@@ -28,7 +30,7 @@ std::string summary_of(Trace const& trace, TraceRows const& rows) {
   if (!rows.slices.empty()) {
     line += "  \u00B7  total span " + duration(rows.end - rows.begin);
     // Threads share the places of the workers: a row that has lent its place is not idle.
-    std::vector<std::uint64_t> const sums = busy_workers(rows);
+    std::vector<std::uint64_t> const sums = rows.busy(true);
     double const span = static_cast<double>(std::max<std::uint64_t>(rows.end - rows.begin, 1));
     auto const between = [&](std::size_t first, std::size_t last, std::size_t places) {
       std::uint64_t sum = 0;
@@ -85,7 +87,7 @@ std::vector<LabelTimes> label_times(TraceLook const& look) {
 }
 
 std::string statistics_text(TraceLook const& look) {
-  std::string text = summary_of(look.trace, look.rows) + "\n\n";
+  std::string text = summary_of(look) + "\n\n";
   {
     Columns table(text, 8);
     table.row({"label", "tasks", "time", "mean", "shortest", "longest", "mean ready", "failed"});
@@ -97,7 +99,7 @@ std::string statistics_text(TraceLook const& look) {
     }
   }
   text += '\n';
-  std::vector<std::uint64_t> const sums = busy(look.rows);
+  std::vector<std::uint64_t> const sums = look.rows.busy();
   std::vector<std::size_t> tasks(sums.size(), 0);
   for (Slice const& slice : look.rows.slices) ++tasks[slice.row];
   double const span =
