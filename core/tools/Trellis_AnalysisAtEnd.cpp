@@ -4,7 +4,7 @@
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_WhatIf.hpp>
 #include <engine/Trellis_Engine.hpp>
-#include <tools/Trellis_AnalysisAtEnd.hpp>
+#include <tools/Trellis_SetGraphTools.hpp>
 #include <graph/Trellis_Environment.hpp>
 
 #include <exception>

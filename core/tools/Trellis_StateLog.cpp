@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_Observer.hpp>
-#include <tools/Trellis_GraphLog.hpp>
+#include <tools/Trellis_SetGraphTools.hpp>
 
 #include <string>
 

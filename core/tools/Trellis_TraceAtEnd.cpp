@@ -2,9 +2,8 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Statistics.hpp>
 #include <engine/Trellis_Engine.hpp>
-#include <tools/Trellis_AnalysisAtEnd.hpp>
+#include <tools/Trellis_SetGraphTools.hpp>
 #include <graph/Trellis_Environment.hpp>
-#include <tools/Trellis_TraceAtEnd.hpp>
 #include <tools/Trellis_Page.hpp>
 
 #include <unistd.h>

@@ -241,7 +241,7 @@ void WarnFlow::write(Touch const& touch, Sequence task, Label const& label) {
 }
 
 /// True if a task whose place in the order is known has named it.
-bool WarnFlow::is_recent(WarnAllocation const& allocation) const {
+bool WarnFlow::is_recent(WarnAllocation const& allocation) {
   return std::any_of(allocation.areas.begin(), allocation.areas.end(), [&](auto const& area) {
     Sequence const reader = area->readers.empty() ? 0 : area->readers.back();
     return m_order.find(std::max(area->writer, reader)) != nullptr;
@@ -303,7 +303,7 @@ void WarnFlow::holds_undeclared(Sequence task, Label const& label,
 
 /// Its predecessors are known now, but were not when the task was submitted.
 void WarnFlow::waits_for_none(Sequence task, Label const& label) {
-  m_order.waits_for_none(task);
+  if (WarnOrder::Node* const node = m_order.find(task)) node->may_wait = false;
   for (auto const& [begin, allocation] : m_allocations) {
     if (allocation->captures.empty()) continue;
     for (auto const& area : allocation->areas)

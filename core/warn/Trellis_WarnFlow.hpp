@@ -144,7 +144,7 @@ class WarnFlow {
   [[nodiscard]] WarnAllocation* allocation_of(AccessRequest const& request, Dropped& dropped);
   [[nodiscard]] WarnAllocation* known_at(Area const& area);
   void forget_others_at(ResourceInfo const& info, bool is_kept, Dropped& dropped);
-  [[nodiscard]] bool is_recent(WarnAllocation const& allocation) const;
+  [[nodiscard]] bool is_recent(WarnAllocation const& allocation);
   void forget(WarnAllocation& allocation, Dropped& dropped);
 
   void order(std::vector<Touch> const& touches, Sequence task);
