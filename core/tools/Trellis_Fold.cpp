@@ -67,20 +67,10 @@ std::string common_label(std::vector<TaskRecord> const& nodes,
       most[n] = std::max(most[n], numbers[n]);
     }
   }
-  std::string label;
-  std::size_t n = 0;
-  for (char const c : common.pattern) {
-    if (c != '#') {
-      label += c == '\x1F' ? '#' : c;
-      continue;
-    }
-    if (least[n] == most[n])
-      label += std::to_string(least[n]);
-    else
-      label += step == n ? std::to_string(least[n]) + "\u2013" + std::to_string(most[n]) : "*";
-    ++n;
-  }
-  return label;
+  return with_numbers(common.pattern, [&](std::size_t n) -> std::string {
+    if (least[n] == most[n]) return std::to_string(least[n]);
+    return step == n ? std::to_string(least[n]) + "\u2013" + std::to_string(most[n]) : "*";
+  });
 }
 
 Arrow::Kind kind_of(EdgeReason reason, bool released) {

@@ -87,44 +87,41 @@ void write_predictions(std::ostream& out, Trace const& trace,
   };
   double const recorded = recorded_makespan(trace);
   double const same = predict({});
-  std::string text;
-  {
-    Impl::Columns table(text, 4);
-    auto const row = [&](std::string&& what, double makespan) {
-      table.row({std::move(what), duration(makespan),
-                 same > 0 ? Impl::fixed(makespan / same, 3) : "-",
-                 makespan > 0 ? Impl::fixed(same / makespan, 2) + " x" : "-"});
-    };
-    table.row({"what if", "makespan", "of predicted", "speedup"});
-    row("as it was recorded", recorded);
-    row("predicted, the same machine", same);
-    int const workers = std::max(1, trace.workers);
-    double const most = std::ceil(analyse(trace.graph).max_speedup());
-    std::set<int> numbers{1, 2 * workers};
-    for (int n = 2; n < 2 * workers; n *= 2) numbers.insert(n);
-    for (int n = 4 * workers; n <= most && numbers.size() < 10; n *= 2) numbers.insert(n);
-    for (int const n : numbers)
-      if (n != workers)
-        row(with_count(static_cast<std::size_t>(n), "worker"), predict({.workers = n}));
-    if (int const devices = device_count(trace); devices > 0)
-      row("one device more", predict({.devices = devices + 1}));
+  Impl::Columns table;
+  auto const row = [&](std::string&& what, double makespan) {
+    table.row({std::move(what), duration(makespan),
+               same > 0 ? Impl::fixed(makespan / same, 3) : "-",
+               makespan > 0 ? Impl::fixed(same / makespan, 2) + " x" : "-"});
+  };
+  table.row({"what if", "makespan", "of predicted", "speedup"});
+  row("as it was recorded", recorded);
+  row("predicted, the same machine", same);
+  int const workers = std::max(1, trace.workers);
+  double const most = std::ceil(analyse(trace.graph).max_speedup());
+  std::set<int> numbers{1, 2 * workers};
+  for (int n = 2; n < 2 * workers; n *= 2) numbers.insert(n);
+  for (int n = 4 * workers; n <= most && numbers.size() < 10; n *= 2) numbers.insert(n);
+  for (int const n : numbers)
+    if (n != workers)
+      row(with_count(static_cast<std::size_t>(n), "worker"), predict({.workers = n}));
+  if (int const devices = device_count(trace); devices > 0)
+    row("one device more", predict({.devices = devices + 1}));
 
-    std::map<std::string, double> time;
-    TaskCost const cost = measured_cost(trace.graph);
-    for (TaskRecord const& task : trace.graph.nodes())
-      time[Impl::family_name(task.label)] += cost(task);
-    std::vector<std::pair<double, std::string>> labels;
-    for (auto const& [label, sum] : time)
-      if (sum > 0) labels.emplace_back(-sum, label);
-    std::sort(labels.begin(), labels.end());
-    constexpr std::size_t most_labels = 5;
-    for (std::size_t k = 0; k < std::min(labels.size(), most_labels); ++k) {
-      std::string const& label = labels[k].second;
-      row('"' + Impl::TimelineStyle::shortened(label, 40) + "\" twice as fast",
-          predict({}, faster(trace.graph, label, 2)));
-    }
+  std::map<std::string, double> time;
+  TaskCost const cost = measured_cost(trace.graph);
+  for (TaskRecord const& task : trace.graph.nodes())
+    time[Impl::family_name(task.label)] += cost(task);
+  std::vector<std::pair<double, std::string>> labels;
+  for (auto const& [label, sum] : time)
+    if (sum > 0) labels.emplace_back(-sum, label);
+  std::sort(labels.begin(), labels.end());
+  constexpr std::size_t most_labels = 5;
+  for (std::size_t k = 0; k < std::min(labels.size(), most_labels); ++k) {
+    std::string const& label = labels[k].second;
+    row('"' + Impl::TimelineStyle::shortened(label, 40) + "\" twice as fast",
+        predict({}, faster(trace.graph, label, 2)));
   }
-  out << text;
+  out << table.text();
 }
 
 }  // namespace trellis

@@ -138,6 +138,20 @@ inline SplitLabel split(std::string_view label) {
   return result;
 }
 
+// Returns a pattern with a text for each of its numbers.
+template <class F>
+std::string with_numbers(std::string_view pattern, F const& text_of) {
+  std::string label;
+  std::size_t n = 0;
+  for (char const c : pattern) {
+    if (c == '#')
+      label += text_of(n++);
+    else
+      label += c == '\x1F' ? '#' : c;
+  }
+  return label;
+}
+
 // Tasks whose labels differ only in numbers. They share a hue; one of the numbers, the family's
 // step, chooses the shade. That is the number that follows the program's outermost loop: in order
 // of submission it goes down least often and changes least often. So the tiles of two time steps
@@ -288,15 +302,9 @@ class Palette {
       for (auto const& of_task : numbers) values.insert(of_task[*family.step]);
       family.values.assign(values.begin(), values.end());
     }
-    std::size_t n = 0;
-    for (char const c : pattern) {
-      if (c == '#') {
-        family.name += family.step == n ? "n" : varies[n] ? "*" : std::to_string(first[n]);
-        ++n;
-      } else {
-        family.name += c == '\x1F' ? '#' : c;
-      }
-    }
+    family.name = with_numbers(pattern, [&](std::size_t n) -> std::string {
+      return family.step == n ? "n" : varies[n] ? "*" : std::to_string(first[n]);
+    });
     return family;
   }
 

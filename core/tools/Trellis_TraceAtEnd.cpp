@@ -16,6 +16,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -86,26 +87,17 @@ void tell(std::string const& text) {
   std::cerr << ("Trellis: " + text + '\n') << std::flush;
 }
 
-/// One graph in the common folder.
-struct Entry {
-  std::string folder;
-  std::string title;
-  std::string summary;
-  std::string time;
-  friend bool operator==(Entry const&, Entry const&) = default;
-};
-
 /// Finds the graphs whose files are all written, the newest first.
-std::vector<Entry> entries_in(fs::path const& common) {
-  std::vector<Entry> entries;
+std::vector<GraphEntry> entries_in(fs::path const& common) {
+  std::vector<GraphEntry> entries;
   for (fs::directory_entry const& own : fs::directory_iterator(common)) {
     std::ifstream file(own.path() / summary_file);
-    Entry entry{own.path().filename().string(), {}, {}, {}};
+    GraphEntry entry{own.path().filename().string(), {}, {}, {}};
     if (std::getline(file, entry.title) && std::getline(file, entry.summary) &&
         std::getline(file, entry.time))
       entries.push_back(std::move(entry));
   }
-  std::sort(entries.begin(), entries.end(), [](Entry const& a, Entry const& b) {
+  std::sort(entries.begin(), entries.end(), [](GraphEntry const& a, GraphEntry const& b) {
     return a.time != b.time ? a.time > b.time : a.folder < b.folder;
   });
   return entries;
@@ -124,18 +116,15 @@ std::string page_of(fs::path const& common) {
 /// graphs of other processes end at the same time, so it looks again after it has written.
 template <class F>
 void write_common_page(fs::path const& common, fs::path const& own, F const& write_own) {
-  std::vector<Entry> entries = entries_in(common);
+  std::vector<GraphEntry> entries = entries_in(common);
   while (true) {
     fs::path const made = common / (own.filename().string() + ".part");
     write_file(made, [&](std::ostream& out) {
       if (entries.size() == 1) return write_own(out, entries.front().folder + '/');
-      std::vector<std::vector<std::string>> lines;
-      for (Entry const& entry : entries)
-        lines.push_back({entry.folder, entry.title, entry.summary, entry.time});
-      write_list_page(out, lines);
+      write_list_page(out, entries);
     });
     fs::rename(made, common / page_of(common));
-    std::vector<Entry> after = entries_in(common);
+    std::vector<GraphEntry> after = entries_in(common);
     if (after == entries) return;
     entries = std::move(after);
   }
@@ -157,22 +146,22 @@ void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
     page.analysis = std::string(error.what()) + '\n';
   }
   std::string const csv = statistics_csv(look, name);
-  write_file(own / "trace.json", [&](std::ostream& out) { trace.write_chrome_json(out); });
-  write_file(own / "timeline.svg", [&](std::ostream& out) { trace.write_svg(out); });
-  write_file(own / "graph.dot", [&](std::ostream& out) { trace.graph.write_dot(out); });
-  write_file(own / "graph.svg", [&](std::ostream& out) { trace.write_graph_svg(out); });
-  write_file(own / "analysis.txt", [&](std::ostream& out) { out << page.analysis; });
-  write_file(own / "statistics.txt", [&](std::ostream& out) { out << statistics_text(look); });
-  write_file(own / "statistics.csv", [&](std::ostream& out) { out << csv; });
-  write_file(own / "statistics.svg", [&](std::ostream& out) {
-    std::istringstream in(csv);
-    experimental::write_statistics_svg(in, out);
-  });
+  std::pair<char const*, std::function<void(std::ostream&)>> const files[] = {
+      {"trace.json", [&](std::ostream& out) { trace.write_chrome_json(out); }},
+      {"timeline.svg", [&](std::ostream& out) { trace.write_svg(out); }},
+      {"graph.svg", [&](std::ostream& out) { trace.write_graph_svg(out); }},
+      {"graph.dot", [&](std::ostream& out) { trace.graph.write_dot(out); }},
+      {"analysis.txt", [&](std::ostream& out) { out << page.analysis; }},
+      {"statistics.txt", [&](std::ostream& out) { out << statistics_text(look); }},
+      {"statistics.csv", [&](std::ostream& out) { out << csv; }},
+      {"statistics.svg", [&](std::ostream& out) {
+         std::istringstream in(csv);
+         experimental::write_statistics_svg(in, out);
+       }}};
+  for (auto const& [name_of_file, write] : files) write_file(own / name_of_file, write);
   auto const write_own = [&](std::ostream& out, std::string const& folder) {
     page.files.clear();
-    for (char const* file : {"trace.json", "timeline.svg", "graph.svg", "graph.dot", "analysis.txt",
-                             "statistics.txt", "statistics.csv", "statistics.svg"})
-      page.files.emplace_back(file, folder + file);
+    for (auto const& [file, write] : files) page.files.emplace_back(file, folder + file);
     if (folder.empty()) page.files.emplace_back("all graphs", "../index.html");
     write_page(out, look, page);
   };

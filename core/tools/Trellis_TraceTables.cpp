@@ -88,28 +88,26 @@ std::vector<LabelTimes> label_times(TraceLook const& look) {
 
 std::string statistics_text(TraceLook const& look) {
   std::string text = summary_of(look) + "\n\n";
-  {
-    Columns table(text, 8);
-    table.row({"label", "tasks", "time", "mean", "shortest", "longest", "mean ready", "failed"});
-    for (LabelTimes const& label : label_times(look)) {
-      std::uint64_t const run = std::max<std::size_t>(label.run, 1);
-      table.row({shortened(label.name, 60), std::to_string(label.tasks), duration(label.time),
-                 duration(label.time / run), duration(label.shortest), duration(label.longest),
-                 duration(label.ready / run), std::to_string(label.failed)});
-    }
+  Columns labels;
+  labels.row({"label", "tasks", "time", "mean", "shortest", "longest", "mean ready", "failed"});
+  for (LabelTimes const& label : label_times(look)) {
+    std::uint64_t const run = std::max<std::size_t>(label.run, 1);
+    labels.row({shortened(label.name, 60), std::to_string(label.tasks), duration(label.time),
+                duration(label.time / run), duration(label.shortest), duration(label.longest),
+                duration(label.ready / run), std::to_string(label.failed)});
   }
-  text += '\n';
+  text += labels.text() + '\n';
   std::vector<std::uint64_t> const sums = look.rows.busy();
   std::vector<std::size_t> tasks(sums.size(), 0);
   for (Slice const& slice : look.rows.slices) ++tasks[slice.row];
   double const span =
       static_cast<double>(std::max<std::uint64_t>(look.rows.end - look.rows.begin, 1));
-  Columns table(text, 4);
+  Columns table;
   table.row({"row", "tasks", "time", "busy"});
   for (std::size_t row = 0; row != sums.size(); ++row)
     table.row({shortened(look.rows.names[row], 60), std::to_string(tasks[row]), duration(sums[row]),
                percent_text(100 * static_cast<double>(sums[row]) / span)});
-  return text;
+  return text + table.text();
 }
 
 Counters counters_of(TraceLook const& look, std::size_t samples) {
