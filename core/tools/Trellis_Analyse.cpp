@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Analysis.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_PriorityPolicy.hpp>
 #include <tools/Trellis_Precedence.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -161,3 +166,26 @@ std::vector<std::size_t> hops(Graph const& graph) {
 }
 
 }  // namespace trellis
+
+namespace trellis::experimental {
+
+void PriorityPolicy::learn(Graph const& graph) {
+  struct Sum {
+    double rank = 0;
+    double consumers = 0;
+    double tasks = 0;
+  };
+  std::map<std::string_view, Sum> sums;
+  std::vector<TaskRank> const of_tasks = ranks(graph, measured_cost(graph));
+  for (std::size_t k = 0; k < of_tasks.size(); ++k) {
+    Sum& sum = sums[graph.nodes()[k].label];
+    sum.rank += of_tasks[k].rank;
+    sum.consumers += static_cast<double>(of_tasks[k].consumers);
+    ++sum.tasks;
+  }
+  for (auto const& [label, sum] : sums)
+    set_urgency(label, {std::llround(sum.rank / sum.tasks),
+                        static_cast<std::uint32_t>(std::llround(sum.consumers / sum.tasks))});
+}
+
+}  // namespace trellis::experimental

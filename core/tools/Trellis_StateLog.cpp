@@ -3,7 +3,20 @@
 #include <Trellis_Observer.hpp>
 #include <tools/Trellis_SetGraphTools.hpp>
 
+#include <exception>
 #include <string>
+
+namespace trellis {
+namespace {
+
+[[noreturn]] void cannot_log_to(std::string const& destination, std::string const& why,
+                                std::exception_ptr cause = nullptr) {
+  throw Error(Error::Kind::bad_input,
+              "Trellis: cannot log the states of tasks to \"" + destination + "\": " + why, cause);
+}
+
+}  // namespace
+}  // namespace trellis
 
 #ifdef TRELLIS_HAS_SPDLOG
 
@@ -15,7 +28,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -56,18 +68,13 @@ std::shared_ptr<spdlog::sinks::sink> make_sink(std::string const& destination, b
   // spdlog would make the folders of a mistyped path.
   std::filesystem::path const folder = std::filesystem::path(destination).parent_path();
   if (std::error_code ignored; !folder.empty() && !std::filesystem::is_directory(folder, ignored))
-    throw Error(Error::Kind::bad_input, "Trellis: cannot log the states of tasks to \"" +
-                                            destination + "\": there is no folder \"" +
-                                            folder.string() + '"');
+    cannot_log_to(destination, "there is no folder \"" + folder.string() + '"');
   try {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(destination, overwrite);
     known = sink;
     return sink;
   } catch (spdlog::spdlog_ex const& error) {
-    throw Error(
-        Error::Kind::bad_input,
-        "Trellis: cannot log the states of tasks to \"" + destination + "\": " + error.what(),
-        std::current_exception());
+    cannot_log_to(destination, error.what(), std::current_exception());
   }
 }
 
@@ -124,9 +131,7 @@ TaskObserver Impl::make_graph_log(std::string const& destination, std::string co
 namespace trellis {
 
 TaskObserver make_state_log(std::string const& destination, std::string const&) {
-  throw Error(Error::Kind::bad_input, "Trellis: cannot log the states of tasks to \"" +
-                                          destination +
-                                          "\": this Trellis was built without spdlog");
+  cannot_log_to(destination, "this Trellis was built without spdlog");
 }
 TaskObserver Impl::make_graph_log(std::string const& destination, std::string const& graph_name) {
   return make_state_log(destination, graph_name);

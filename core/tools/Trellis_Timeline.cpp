@@ -29,9 +29,13 @@ constexpr double top = 84;              // above the first row
 constexpr std::size_t most_boxes =
     10000;  // more tasks than this are merged where they are too narrow to see
 constexpr std::string_view text_colour = "#1A1A1A";
-constexpr std::string_view soft_colour = "#5F6368";
 constexpr std::string_view critical_outline =
     "class=\"critical\" fill=\"none\" stroke=\"#1A1A1A\" stroke-width=\"1.8\"";
+
+// This is a function, as a graph may end when variables are gone.
+std::string soft() {
+  return "fill=\"#5F6368\"";
+}
 
 class Timeline {
  public:
@@ -54,6 +58,7 @@ class Timeline {
       lanes += count;
     }
     m_lane_height = lanes <= 12 ? 28 : lanes <= 32 ? 20 : lanes <= 96 ? 13 : 8;
+    m_box_height = m_lane_height - (m_lane_height > 10 ? 2 : 1);
     m_padding = lanes <= 32 ? 3 : 1;
     double y = top;
     for (std::size_t const count : m_lanes) {
@@ -66,7 +71,8 @@ class Timeline {
   }
 
   void write() {
-    lay_out_legend();
+    write_legend();
+    std::string const legend = std::exchange(m_text, {});
     double const height = m_bottom + 34 + m_legend_height + margin;
     std::string const size = number(page_width) + "\" height=\"" + number(height);
     m_text =
@@ -85,8 +91,7 @@ class Timeline {
     write_rows();
     write_boxes();
     write_axis();
-    write_legend();
-    Impl::put(m_out, m_text + "</svg>\n");
+    Impl::put(m_out, m_text + legend + "</svg>\n");
   }
 
  private:
@@ -131,19 +136,17 @@ class Timeline {
 
   void write_heading() {
     text(margin, 36, "Trellis timeline", "font-size=\"18\" font-weight=\"bold\"");
-    text(margin, 56, Impl::summary_of(m_look),
-         "font-size=\"12\" fill=\"" + std::string(soft_colour) + '"');
+    text(margin, 56, Impl::summary_of(m_look), "font-size=\"12\" " + soft());
     m_text += '\n';
   }
 
   void write_rows() {
-    std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
     std::vector<std::uint64_t> const sum = m_rows.busy();
     double const bar_x = m_left + m_width + 14;
     double const size = std::clamp(m_lane_height + 2 * m_padding - 2, 6.0, 11.0);
     std::string const font = "font-size=\"" + number(size) + '"';
     if (!m_rows.names.empty()) {
-      text(page_width - margin, top - 8, "busy", soft + " font-size=\"10\" text-anchor=\"end\"");
+      text(page_width - margin, top - 8, "busy", soft() + " font-size=\"10\" text-anchor=\"end\"");
     }
     for (std::size_t row = 0; row != m_rows.names.size(); ++row) {
       double const height = static_cast<double>(m_lanes[row]) * m_lane_height + 2 * m_padding;
@@ -158,17 +161,17 @@ class Timeline {
       double const bar_height = std::min(6.0, height - 2);
       double const bar_y = y_top + (height - bar_height) / 2;
       rect(bar_x, bar_y, 32, bar_height, "fill=\"#DADCE0\"");
-      rect(bar_x, bar_y, 0.32 * share, bar_height, soft);
+      rect(bar_x, bar_y, 0.32 * share, bar_height, soft());
       text(page_width - margin - 4, baseline, percent_text(share), font + " text-anchor=\"end\"");
       if (std::string const why = why_idle(row, sum); !why.empty())
-        text(m_left + 6, baseline, why, soft + ' ' + font);
+        text(m_left + 6, baseline, why, soft() + ' ' + font);
       m_text += '\n';
     }
     if (m_rows.slices.empty()) {
       std::string_view const why =
           m_look.trace.graph.nodes().empty() ? "no tasks recorded" : "no task has run";
       text(m_left + m_width / 2, (top + m_bottom) / 2 + 4, why,
-           soft + " font-size=\"13\" text-anchor=\"middle\"");
+           soft() + " font-size=\"13\" text-anchor=\"middle\"");
       m_text += '\n';
     }
   }
@@ -188,7 +191,6 @@ class Timeline {
 
   void write_axis() {
     if (m_rows.slices.empty()) return;
-    std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
     m_text += "<g stroke=\"#1A1A1A\" stroke-width=\"1\">";
     line(m_left, m_bottom, m_left + m_width, m_bottom);
     std::uint64_t const step = tick_step(m_span, 9);
@@ -200,7 +202,7 @@ class Timeline {
       text(x(m_rows.begin + t), m_bottom + 18, t == 0 ? std::string("0") : with_unit(t, m_unit));
     }
     m_text += "</g>";
-    text(margin, m_bottom + 18, "time", soft);
+    text(margin, m_bottom + 18, "time", soft());
     m_text += '\n';
   }
 
@@ -265,20 +267,18 @@ class Timeline {
     Slice const& slice = m_rows.slices[index];
     Look const& look = look_of(slice);
     Colour const fill = m_look.palette.colour(look.family, look.shade);
-    bool const failed = slice.task->state == TaskState::failed;
     double const full = x(slice.end) - x(slice.begin);
     // Neighbours have a hairline between them where there is room for it. A box is never invisible.
     double const width = full > 3 ? full - 0.6 : std::max(full, 0.5);
-    double const height = m_lane_height - (m_lane_height > 10 ? 2 : 1);
     m_text += "<g><title>";
     append_hover_text(slice);
     m_text += "</title>";
     std::string attributes = "class=\"task\" fill=\"" + hex(fill) + '"';
     if (slice.task->state == TaskState::running) attributes += " fill-opacity=\"0.6\"";
-    rect(x(slice.begin), y(slice) + 1, width, height, attributes);
-    if (failed) write_failure(x(slice.begin), y(slice) + 1, width, height);
+    rect(x(slice.begin), y(slice) + 1, width, m_box_height, attributes);
+    if (has_failed(slice)) write_failure(x(slice.begin), y(slice) + 1, width, m_box_height);
     if (!m_merge && !slice.is_late && m_look.is_critical[m_look.of(slice)])
-      rect(x(slice.begin), y(slice) + 1, width, height, critical_outline);
+      rect(x(slice.begin), y(slice) + 1, width, m_box_height, critical_outline);
     write_box_text(slice, look, fill, width);
     m_text += "</g>\n";
     Impl::put_if_long(m_out, m_text);
@@ -312,7 +312,7 @@ class Timeline {
   // Writes the whole label where it fits, else the step that the shade stands for, else as much as
   // is legible.
   void write_box_text(Slice const& slice, Look const& look, Colour fill, double width) {
-    if (m_lane_height < 18 || slice.task->state == TaskState::failed) return;
+    if (m_lane_height < 18 || has_failed(slice)) return;
     double const room = (width - 6) / box_char_width;
     if (room < 1) return;
     auto const characters = static_cast<std::size_t>(room);
@@ -372,7 +372,7 @@ class Timeline {
       time[{look.family, look.shade}] += slice.end - slice.begin;
       ++tasks[look.family];
       sum += slice.end - slice.begin;
-      failed += slice.task->state == TaskState::failed;
+      failed += has_failed(slice);
     }
     auto const most = std::max_element(
         time.begin(), time.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
@@ -381,7 +381,6 @@ class Timeline {
     double const share =
         std::min(1.0, static_cast<double>(sum) / static_cast<double>(time_covered));
     double const width = std::max(full, 0.5);
-    double const height = m_lane_height - (m_lane_height > 10 ? 2 : 1);
     Slice const& first = m_rows.slices[done.slices.front()];
     m_text += "<g><title>" + with_count(done.slices.size(), "task");
     if (failed != 0) m_text += " (" + std::to_string(failed) + " failed)";
@@ -398,114 +397,83 @@ class Timeline {
                              hex(m_look.palette.colour(most->first.first, most->first.second)) +
                              '"';
     if (share < 0.95) attributes += " fill-opacity=\"" + number(std::max(share, 0.25)) + '"';
-    rect(x(done.begin), y(first) + 1, width, height, attributes);
-    if (failed != 0) write_failure(x(done.begin), y(first) + 1, width, height);
+    rect(x(done.begin), y(first) + 1, width, m_box_height, attributes);
+    if (failed != 0) write_failure(x(done.begin), y(first) + 1, width, m_box_height);
     m_text += "</g>\n";
     Impl::put_if_long(m_out, m_text);
   }
 
   // ---- Legend ----
 
-  struct LegendEntry {
-    std::vector<std::pair<Colour, std::string>> swatches;  // each with its step
-    std::string name;
-    std::string count;
-    bool failed = false;
-    bool critical = false;
-    double x = 0;
-    double y = 0;
-    double width = 0;
-  };
-
   static constexpr double swatch_width = 20;
   static constexpr double legend_line = 22;
 
-  void lay_out_legend() {
-    std::vector<Family const*> own;
+  void write_legend() {
+    double at_x = m_left, at_y = m_bottom + 52;
+    using Swatches = std::vector<std::pair<Colour, std::string>>;  // each with its step
+    auto const add = [&](Swatches const& swatches, std::string const& name,
+                         std::string const& count, auto const& mark) {
+      if (m_text.empty()) {
+        text(margin, at_y, "labels", soft());
+        m_text += '\n';
+      }
+      std::size_t const characters = text_width(name) + text_width(count) + 2;
+      double const width = static_cast<double>(swatches.size()) * swatch_width + 8 +
+                           static_cast<double>(characters) * char_width + 18;
+      if (at_x > m_left && at_x + width > page_width - margin) {
+        at_x = m_left;
+        at_y += legend_line;
+      }
+      double at = at_x;
+      for (auto const& [colour, step] : swatches) {
+        rect(at, at_y - 10.5, swatch_width - 1, 13, "fill=\"" + hex(colour) + '"');
+        mark(at, at_y - 10.5);
+        if (!step.empty())
+          text(
+              at + (swatch_width - 1) / 2, at_y - 0.8, step,
+              "font-size=\"9\" text-anchor=\"middle\" fill=\"" + std::string(ink_on(colour)) + '"');
+        at += swatch_width;
+      }
+      m_text += "<text x=\"" + number(at + 6) + "\" y=\"" + number(at_y) + "\">" + Impl::xml(name);
+      if (!count.empty()) m_text += "<tspan dx=\"8\" " + soft() + ">" + count + "</tspan>";
+      m_text += "</text>\n";
+      at_x += width;
+      m_legend_height = at_y + 6 - (m_bottom + 34);
+    };
+    auto const no_mark = [](double, double) {};
     std::size_t others = 0, other_tasks = 0;
     for (Family const& family : m_look.palette.families()) {
       if (family.hue == other_hue) {
         ++others;
         other_tasks += family.tasks;
-      } else {
-        own.push_back(&family);
+        continue;
       }
-    }
-    for (Family const* family : own) {
-      LegendEntry entry;
-      for (std::size_t s = 0; s != family->shades(); ++s) {
-        std::string step = family->step ? std::to_string(family->values[s]) : "";
+      Swatches swatches;
+      for (std::size_t s = 0; s != family.shades(); ++s) {
+        std::string step = family.step ? std::to_string(family.values[s]) : "";
         if (step.size() > 3) step.clear();
-        entry.swatches.emplace_back(shaded(family->hue, s), std::move(step));
+        swatches.emplace_back(shaded(family.hue, s), std::move(step));
       }
-      entry.name = shortened(family->name, 60);
       // The shades start again behind the last one.
-      if (family->step && family->values.size() > Family::most_shades)
-        entry.name = "\u2026  " + entry.name;
-      entry.count = with_count(family->tasks, "task");
-      m_legend.push_back(std::move(entry));
+      bool const is_cut = family.step && family.values.size() > Family::most_shades;
+      add(swatches, (is_cut ? "\u2026  " : "") + shortened(family.name, 60),
+          with_count(family.tasks, "task"), no_mark);
     }
-    if (others != 0) {
-      m_legend.push_back({{{grey, ""}},
-                          others == 1 ? "1 other label" : std::to_string(others) + " other labels",
-                          with_count(other_tasks, "task")});
-    }
-    bool const any_failed =
-        std::any_of(m_rows.slices.begin(), m_rows.slices.end(),
-                    [](Slice const& slice) { return slice.task->state == TaskState::failed; });
-    if (any_failed) {
-      m_legend.push_back({{{white, ""}}, "failed", ""});
-      m_legend.back().failed = true;
-    }
-    if (std::size_t const tasks = m_look.critical.size(); !m_merge && tasks >= 2) {
-      m_legend.push_back({{{white, ""}},
-                          "critical path",
-                          with_count(tasks, "task") + ", " + duration(m_look.critical_ns)});
-      m_legend.back().critical = true;
-    }
-    double at_x = m_left, at_y = m_bottom + 52;
-    for (LegendEntry& entry : m_legend) {
-      std::size_t const characters = text_width(entry.name) + text_width(entry.count) + 2;
-      entry.width = static_cast<double>(entry.swatches.size()) * swatch_width + 8 +
-                    static_cast<double>(characters) * char_width + 18;
-      if (at_x > m_left && at_x + entry.width > page_width - margin) {
-        at_x = m_left;
-        at_y += legend_line;
-      }
-      entry.x = at_x;
-      entry.y = at_y;
-      at_x += entry.width;
-    }
-    m_legend_height = m_legend.empty() ? 0 : at_y + 6 - (m_bottom + 34);
+    if (others != 0)
+      add({{grey, ""}}, with_count(others, "other label"), with_count(other_tasks, "task"),
+          no_mark);
+    if (std::any_of(m_rows.slices.begin(), m_rows.slices.end(), has_failed))
+      add({{white, ""}}, "failed", "",
+          [&](double at, double y_top) { write_failure(at, y_top, swatch_width - 1, 13); });
+    if (std::size_t const tasks = m_look.critical.size(); !m_merge && tasks >= 2)
+      add({{white, ""}}, "critical path",
+          with_count(tasks, "task") + ", " + duration(m_look.critical_ns),
+          [&](double at, double y_top) {
+            rect(at + 1, y_top + 1, swatch_width - 3, 11, critical_outline);
+          });
   }
 
-  void write_legend() {
-    if (m_legend.empty()) return;
-    std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
-    text(margin, m_legend.front().y, "labels", soft);
-    m_text += '\n';
-    for (LegendEntry const& entry : m_legend) {
-      double at = entry.x;
-      for (auto const& [colour, step] : entry.swatches) {
-        rect(at, entry.y - 10.5, swatch_width - 1, 13, "fill=\"" + hex(colour) + '"');
-        if (entry.failed) write_failure(at, entry.y - 10.5, swatch_width - 1, 13);
-        if (entry.critical) rect(at + 1, entry.y - 9.5, swatch_width - 3, 11, critical_outline);
-        if (!step.empty()) {
-          text(
-              at + (swatch_width - 1) / 2, entry.y - 0.8, step,
-              "font-size=\"9\" text-anchor=\"middle\" fill=\"" + std::string(ink_on(colour)) + '"');
-        }
-        at += swatch_width;
-      }
-      m_text += "<text x=\"" + number(at + 6) + "\" y=\"" + number(entry.y) + "\">" +
-                Impl::xml(entry.name);
-      if (!entry.count.empty()) {
-        m_text += "<tspan dx=\"8\" " + soft + ">" + entry.count + "</tspan>";
-      }
-      m_text += "</text>\n";
-    }
-  }
-
+  static bool has_failed(Slice const& slice) { return slice.task->state == TaskState::failed; }
   [[nodiscard]] Look const& look_of(Slice const& slice) const {
     return *m_look.looks[m_look.of(slice)];
   }
@@ -518,11 +486,11 @@ class Timeline {
   Unit m_unit;
   std::string m_text;
   std::vector<double> m_row_top;
-  std::vector<LegendEntry> m_legend;
   double m_left = 0;
   double m_width = 0;
   double m_bottom = 0;
   double m_lane_height = 0;
+  double m_box_height = 0;
   double m_padding = 0;
   double m_legend_height = 0;
   double m_grain = 1;

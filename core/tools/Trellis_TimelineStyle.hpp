@@ -181,13 +181,6 @@ struct Colour {
   int red, green, blue;
 };
 
-inline Colour mixed(Colour from, Colour to, double part) {
-  auto const mix = [part](int a, int b) {
-    return static_cast<int>(std::lround(a + (b - a) * part));
-  };
-  return {mix(from.red, to.red), mix(from.green, to.green), mix(from.blue, to.blue)};
-}
-
 inline std::string hex(Colour colour) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string text = "#";
@@ -216,7 +209,11 @@ inline constexpr std::size_t other_hue = hues.size();
 
 inline Colour shaded(std::size_t hue, std::size_t shade) {
   constexpr std::array<double, Family::most_shades> lighter = {0.0, 0.28, 0.50, 0.70};
-  return mixed(hue == other_hue ? grey : hues[hue], white, lighter[shade]);
+  auto const [red, green, blue] = hue == other_hue ? grey : hues[hue];
+  auto const mix = [part = lighter[shade]](int from) {
+    return static_cast<int>(std::lround(from + (255 - from) * part));
+  };
+  return {mix(red), mix(green), mix(blue)};
 }
 
 inline std::string_view ink_on(Colour colour) {

@@ -5,18 +5,19 @@
 #include <Trellis_WhatIf.hpp>
 #include <task/Trellis_Task.hpp>
 #include <tools/Trellis_Precedence.hpp>
-#include <tools/Trellis_SubmissionPace.hpp>
 #include <tools/Trellis_VirtualDevices.hpp>
-#include <tools/Trellis_VirtualExclusion.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <queue>
+#include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,153 @@ namespace trellis {
 namespace {
 
 using Impl::Precedence;
-using Impl::SubmissionPace;
 using Impl::VirtualDevices;
+
+/// The pace at which the tasks of a trace were submitted, one after the other, without children of
+/// other tasks.
+///
+/// A record does not say when the submitting thread waited, but it shows where it must have: tasks
+/// were in flight when one task was submitted, and none when the next one was.
+class SubmissionPace {
+ public:
+  struct Step {
+    std::size_t task = 0;     ///< position among the nodes
+    double gap = 0;           ///< since the last submission, or the end of what it waited for
+    bool has_waited = false;  ///< the thread waited until all earlier tasks were complete
+  };
+
+  explicit SubmissionPace(Graph const& graph) {
+    std::vector<TaskRecord> const& nodes = graph.nodes();
+    std::unordered_set<TaskId> ids;
+    for (TaskRecord const& task : nodes) ids.insert(task.id);
+    for (std::size_t p = 0; p < nodes.size(); ++p)
+      if (!ids.contains(nodes[p].parent)) m_steps.push_back({p});
+    std::stable_sort(m_steps.begin(), m_steps.end(), [&](Step const& a, Step const& b) {
+      return nodes[a.task].submitted_ns < nodes[b.task].submitted_ns;
+    });
+    note_gaps(nodes);
+  }
+
+  [[nodiscard]] std::vector<Step> const& steps() const { return m_steps; }
+
+ private:
+  void note_gaps(std::vector<TaskRecord> const& nodes) {
+    // Tasks on the first row run on the main thread, which submits, or waits for room.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> main;
+    for (TaskRecord const& task : nodes)
+      if (task.row == 0 && task.finished_ns != 0)
+        main.emplace_back(task.started_ns,
+                          task.returned_ns != 0 ? task.returned_ns : task.finished_ns);
+    std::sort(main.begin(), main.end());
+    std::size_t next_main = 0;
+    std::uint64_t covered = 0;
+    auto const ran_between = [&](std::uint64_t from, std::uint64_t to) {
+      std::uint64_t sum = 0;
+      covered = std::max(covered, from);
+      for (; next_main < main.size() && main[next_main].first < to; ++next_main) {
+        auto const [begin, end] = main[next_main];
+        std::uint64_t const first = std::max(begin, covered);
+        std::uint64_t const last = std::min(end, to);
+        if (last > first) sum += last - first;
+        covered = std::max(covered, last);
+        if (end > to) break;
+      }
+      return sum;
+    };
+    std::uint64_t before = m_steps.empty() ? 0 : nodes[m_steps.front().task].submitted_ns;
+    std::uint64_t finished = 0;  // the latest end so far
+    for (Step& step : m_steps) {
+      std::uint64_t const now = nodes[step.task].submitted_ns;
+      std::uint64_t const ran = ran_between(before, now);
+      step.has_waited = finished > before && finished <= now;
+      std::uint64_t const since = step.has_waited ? now - finished : now - before;
+      step.gap = static_cast<double>(step.has_waited ? since : since - std::min(since, ran));
+      before = now;
+      std::uint64_t const end = nodes[step.task].finished_ns;
+      finished = end != 0 ? std::max(finished, end) : ~std::uint64_t{0};
+    }
+  }
+
+  std::vector<Step> m_steps;
+};
+
+/// Decides which of a trace's exclusive tasks may run, in virtual time. Tasks of one area exclude
+/// each other. Their order is decided anew, as in Exclusion: a task gets all its areas at once,
+/// turns go by rank and then by arrival, and no task passes the first one that waits. Other
+/// exclusion between tasks is an edge of the record, which stays.
+class VirtualExclusion {
+ public:
+  explicit VirtualExclusion(Graph const& graph) : m_areas_of(graph.nodes().size()) {
+    std::map<std::pair<std::uint64_t, std::string>, std::size_t> numbers;
+    for (std::size_t p = 0; p < graph.nodes().size(); ++p)
+      for (AccessRecord const& access : graph.nodes()[p].accesses)
+        if (access.mode == "exclusive" && access.resource_id != 0) {
+          auto const key = std::pair(access.resource_id, access.area);
+          std::size_t const number = numbers.try_emplace(key, numbers.size()).first->second;
+          std::vector<std::size_t>& areas = m_areas_of[p];
+          if (std::find(areas.begin(), areas.end(), number) == areas.end()) areas.push_back(number);
+        }
+    m_holder.assign(numbers.size(), false);
+  }
+
+  [[nodiscard]] bool has(std::size_t task) const { return !m_areas_of[task].empty(); }
+  /// True if this object keeps the two tasks apart, so that an edge between them is not needed.
+  [[nodiscard]] bool share_an_area(std::size_t a, std::size_t b) const {
+    return std::any_of(m_areas_of[a].begin(), m_areas_of[a].end(), [&](std::size_t area) {
+      return std::find(m_areas_of[b].begin(), m_areas_of[b].end(), area) != m_areas_of[b].end();
+    });
+  }
+  /// False: the task waits, and `release` will return it.
+  [[nodiscard]] bool acquire(std::size_t task, std::int64_t rank) {
+    Turn const turn{-rank, m_arrivals++, task};
+    if (may_run(turn)) {
+      hold(task, true);
+      return true;
+    }
+    m_waiting.insert(turn);
+    return false;
+  }
+  /// Returns the tasks that may run now.
+  [[nodiscard]] std::vector<std::size_t> release(std::size_t task) {
+    hold(task, false);
+    std::vector<std::size_t> granted;
+    for (auto each = m_waiting.begin(); each != m_waiting.end();) {
+      if (!may_run(*each)) {
+        ++each;
+        continue;
+      }
+      hold(each->task, true);
+      granted.push_back(each->task);
+      each = m_waiting.erase(each);
+    }
+    return granted;
+  }
+
+ private:
+  struct Turn {
+    std::int64_t behind_rank;
+    std::uint64_t arrival;
+    std::size_t task;
+    bool operator<(Turn const& other) const {
+      return std::pair(behind_rank, arrival) < std::pair(other.behind_rank, other.arrival);
+    }
+  };
+  [[nodiscard]] bool may_run(Turn const& turn) const {
+    for (std::size_t const area : m_areas_of[turn.task])
+      if (m_holder[area]) return false;
+    if (m_waiting.empty()) return true;
+    Turn const& first = *m_waiting.begin();
+    return first.task == turn.task || turn < first || !share_an_area(first.task, turn.task);
+  }
+  void hold(std::size_t task, bool holds) {
+    for (std::size_t const area : m_areas_of[task]) m_holder[area] = holds;
+  }
+
+  std::vector<std::vector<std::size_t>> m_areas_of;
+  std::vector<bool> m_holder;
+  std::set<Turn> m_waiting;
+  std::uint64_t m_arrivals = 0;
+};
 
 /// One run of a recorded graph in virtual time: a list scheduler that asks a scheduling policy, as
 /// the engine does, with a queue of future events.
@@ -365,7 +511,7 @@ class VirtualRun {
   std::shared_ptr<SchedulingPolicy> const m_policy;
   std::vector<double> m_cost;
   VirtualDevices m_devices;
-  Impl::VirtualExclusion m_exclusion;
+  VirtualExclusion m_exclusion;
 
   double m_now = 0;
   std::uint64_t m_posted = 0;
