@@ -9,8 +9,8 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <mutex>
-#include <queue>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -34,7 +34,9 @@ class LongestPathFirst final : public SchedulingPolicy {
   }
   [[nodiscard]] std::string_view name() const override { return "longest path first"; }
   void start(int) override {}
-  void push(ReadyTask task, int) override { m_ready.push({m_rank.at(task.id()), task}); }
+  void push(ReadyTask task, int) override {
+    m_ready.emplace(std::pair(-m_rank.at(task.id()), task.id()), task);
+  }
   /// Keeps no task here, as tasks that others make ready at the same moment compete with these.
   ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
     for (ReadyTask const task : ready) push(task, slot);
@@ -42,23 +44,15 @@ class LongestPathFirst final : public SchedulingPolicy {
   }
   ReadyTask pop(int) override {
     if (m_ready.empty()) return {};
-    ReadyTask const task = m_ready.top().task;
-    m_ready.pop();
+    ReadyTask const task = m_ready.begin()->second;
+    m_ready.erase(m_ready.begin());
     return task;
   }
   [[nodiscard]] bool empty() const override { return m_ready.empty(); }
 
  private:
-  struct Entry {
-    double rank;
-    ReadyTask task;
-    /// True if this entry comes later.
-    bool operator<(Entry const& other) const {
-      return rank != other.rank ? rank < other.rank : task.id() > other.task.id();
-    }
-  };
   std::unordered_map<TaskId, double> m_rank;
-  std::priority_queue<Entry> m_ready;
+  std::map<std::pair<double, TaskId>, ReadyTask> m_ready;  // by rank, the highest first
 };
 
 double guess(TaskRecord const& task, double took, int had, int has) {

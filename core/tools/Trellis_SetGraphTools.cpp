@@ -8,16 +8,8 @@ namespace trellis::Impl {
 
 namespace {
 
-constexpr GraphTools of_this_library{.check_end =
-                                         [](std::string const& graph) {
-                                           check_analysis_at_end(graph);
-                                           check_trace_at_end();
-                                         },
-                                     .write_end =
-                                         [](Engine& engine) noexcept {
-                                           write_analysis_at_end(engine);
-                                           write_trace_at_end(engine);
-                                         },
+constexpr GraphTools of_this_library{.check_end = check_end,
+                                     .write_end = write_end,
                                      .make_log = make_graph_log,
                                      .make_statistics_file = make_statistics_file,
                                      .make_warnings = make_annotation_warnings};

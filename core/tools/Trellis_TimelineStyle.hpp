@@ -46,13 +46,14 @@ inline std::string shortened(std::string_view text, std::size_t width) {
   std::size_t used = 0;
   for (std::size_t at = 0; at != text.size();) {
     std::size_t const begin = at;
-    char32_t point = Impl::next_code_point(text, at);
+    char32_t const point = Impl::next_code_point(text, at);
     std::size_t const wide = point < 0x1100 ? 1 : 2;
     bool const fits =
         used + wide <= width && (used + wide < width || text_width(text.substr(begin)) <= wide);
     if (!fits) return line + "\u2026";
-    if (point == '\n' || point == '\t') point = ' ';
-    Impl::append_utf8(line, point);
+    line += point == 0xFFFD                  ? "\uFFFD"
+            : point == '\n' || point == '\t' ? " "
+                                             : text.substr(begin, at - begin);
     used += wide;
   }
   return line;

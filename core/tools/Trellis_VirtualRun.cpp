@@ -8,6 +8,7 @@
 #include <tools/Trellis_VirtualDevices.hpp>
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -152,9 +153,7 @@ class VirtualExclusion {
     std::int64_t behind_rank;
     std::uint64_t arrival;
     std::size_t task;
-    bool operator<(Turn const& other) const {
-      return std::pair(behind_rank, arrival) < std::pair(other.behind_rank, other.arrival);
-    }
+    auto operator<=>(Turn const&) const = default;
   };
   [[nodiscard]] bool may_run(Turn const& turn) const {
     for (std::size_t const area : m_areas_of[turn.task])
@@ -257,9 +256,7 @@ class VirtualRun {
     /// An arc to the begin or the end of a task fires, or its latency is over; its body is over.
     enum Kind : std::uint8_t { submission, to_begin, to_end, body_end } kind;
     std::size_t what;  ///< a step of the pace, or a task
-    bool operator>(Event const& other) const {
-      return std::pair(time, order) > std::pair(other.time, other.order);
-    }
+    auto operator<=>(Event const&) const = default;
   };
   /// What a policy sees of a task, and which one of the graph it stands for.
   struct Cell : Impl::Task {

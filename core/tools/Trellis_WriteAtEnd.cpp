@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Analysis.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_Statistics.hpp>
+#include <Trellis_WhatIf.hpp>
 #include <engine/Trellis_Engine.hpp>
-#include <tools/Trellis_SetGraphTools.hpp>
 #include <graph/Trellis_Environment.hpp>
 #include <tools/Trellis_Page.hpp>
+#include <tools/Trellis_SetGraphTools.hpp>
 
 #include <unistd.h>
 
@@ -18,7 +21,9 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -28,6 +33,78 @@
 
 namespace trellis::Impl {
 namespace {
+
+// --- TRELLIS_ANALYSIS ----------------------------------------------------------------------------
+
+/// Makes a policy like that of the graph, if it is known how to make one.
+std::shared_ptr<SchedulingPolicy> policy_like(std::string_view name, Graph const& graph) {
+  if (name == "fifo") return make_fifo_policy();
+  if (name != "priority") return make_work_stealing_policy();
+  auto policy = experimental::make_priority_policy();
+  policy->learn(graph);
+  return policy;
+}
+
+void write(std::string const& destination, std::string const& text) {
+  static std::mutex mutex;
+  static std::set<std::string> begun;  // the first graph of the process overwrites a file
+  std::lock_guard const lock(mutex);
+  if (destination == "stderr") {
+    std::cerr << text << std::flush;
+  } else if (destination == "stdout") {
+    std::cout << text << std::flush;
+  } else {
+    std::ofstream file(destination,
+                       begun.insert(destination).second ? std::ios::trunc : std::ios::app);
+    if (!(file << text << std::flush))
+      std::cerr << "Trellis: cannot write the analysis to \"" << destination << "\"" << std::endl;
+  }
+}
+
+/// Throws `Error` when the file of `TRELLIS_ANALYSIS` cannot be written. `graph` is the graph's
+/// name.
+void check_analysis_at_end(std::string const& graph) {
+  std::optional<std::string> const destination = text_from(Variable::analysis);
+  if (!destination || destination->empty() || *destination == "stderr" || *destination == "stdout")
+    return;
+  if (!std::ofstream(*destination, std::ios::app))
+    throw Error(Error::Kind::bad_input, "Trellis: " + graph + " cannot write its analysis to \"" +
+                                            *destination + "\" (TRELLIS_ANALYSIS)");
+}
+
+/// Returns what a closed graph has recorded; no tasks if it does not record.
+Trace trace_at_end(Engine& engine) {
+  return engine.events().recorder() != nullptr ? engine.trace() : Trace();
+}
+
+/// Returns the analysis and the predictions of this trace. Requires that the graph records.
+std::string analysis_at_end(Engine& engine, Trace const& trace) {
+  std::ostringstream out;
+  out << "Trellis: analysis of " << engine.options().name
+      << (engine.events().recorder()->is_complete()
+              ? ""
+              : ", whose record is incomplete: memory has run out")
+      << '\n';
+  write_analysis(out, trace);
+  out << '\n';
+  std::string_view const policy = engine.options().policy->name();
+  write_predictions(out, trace, [&] { return policy_like(policy, trace.graph); });
+  return out.str();
+}
+
+/// Writes what `TRELLIS_ANALYSIS` asks for. Writes nothing if it is not set, or if the graph has no
+/// tasks or does not record.
+void write_analysis_at_end(Engine& engine) noexcept try {
+  std::optional<std::string> const destination = text_from(Variable::analysis);
+  if (!destination || destination->empty()) return;
+  Trace const trace = trace_at_end(engine);
+  if (!trace.graph.nodes().empty()) write(*destination, analysis_at_end(engine, trace));
+} catch (std::exception const& error) {
+  std::cerr << "Trellis: no analysis of " << engine.options().name << ": " << error.what()
+            << std::endl;
+}
+
+// --- TRELLIS_TRACE -------------------------------------------------------------------------------
 
 namespace fs = std::filesystem;
 
@@ -186,8 +263,9 @@ void tell_what_is_kept(Engine& engine, Trace const& trace) {
        "TRELLIS_TRACE=folder writes it.");
 }
 
-}  // namespace
-
+/// Tells once, on the standard error stream, that the folder of `TRELLIS_TRACE` cannot be made. The
+/// program goes on: the end of a graph tries again, and else writes to the folder for temporary
+/// files.
 void check_trace_at_end() {
   static std::atomic<bool> has_told{false};
   std::optional<std::string> const folder = text_from(Variable::trace);
@@ -199,6 +277,10 @@ void check_trace_at_end() {
        ". Each graph tries again when it ends.");
 }
 
+/// Writes what `TRELLIS_TRACE` asks for, for a closed graph that records, and tells where. Each
+/// graph has a folder of its own in that folder, which no other graph, process or run writes to.
+/// The page `index.html` in the common folder leads to them all. Where only `TRELLIS_RECORD` is
+/// set, tells what was recorded.
 void write_trace_at_end(Engine& engine) noexcept try {
   if (engine.events().recorder() == nullptr) return;
   std::optional<std::string> const folder = text_from(Variable::trace);
@@ -236,6 +318,18 @@ void write_trace_at_end(Engine& engine) noexcept try {
 } catch (std::exception const& error) {
   std::cerr << "Trellis: no trace of " << engine.options().name << ": " << error.what()
             << std::endl;
+}
+
+}  // namespace
+
+void check_end(std::string const& graph) {
+  check_analysis_at_end(graph);
+  check_trace_at_end();
+}
+
+void write_end(Engine& engine) noexcept {
+  write_analysis_at_end(engine);
+  write_trace_at_end(engine);
 }
 
 }  // namespace trellis::Impl
