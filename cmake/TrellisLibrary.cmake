@@ -164,6 +164,33 @@ if(Kokkos_ENABLE_CUDA AND Kokkos_CXX_COMPILER_ID STREQUAL NVIDIA)
     $<$<COMPILE_LANGUAGE:CXX,CUDA>:--expt-relaxed-constexpr>)
 endif()
 
+# The files of the page of a trace, as constants of a header. Their first line is the license.
+file(GLOB page_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/tools/page/*)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_files})
+set(page_table "")
+foreach(file ${page_files})
+  file(READ ${file} text)
+  string(LENGTH "${text}" length)
+  if(length GREATER 65535) # compilers may take no longer literal
+    message(FATAL_ERROR "${file} is too long to be a string literal.")
+  endif()
+  string(REGEX REPLACE "^[^\n]*\n(.*)\n$" "\\1" text "${text}")
+  get_filename_component(name ${file} NAME)
+  string(APPEND page_table "    {\"${name}\", R\"page(${text})page\"},\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/page/Trellis_PageFiles.hpp @ONLY CONTENT
+"#include <string_view>
+#include <utility>
+
+namespace trellis::Impl {
+
+inline constexpr std::pair<std::string_view, std::string_view> page_files[] = {
+@page_table@};
+
+}  // namespace trellis::Impl
+")
+target_include_directories(trellis_tools PRIVATE ${PROJECT_BINARY_DIR}/page)
+
 # spdlog takes the compiler longest of all, and the log is not on a fast path.
 if(Trellis_HAS_SPDLOG AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set_source_files_properties(core/tools/Trellis_StateLog.cpp PROPERTIES COMPILE_OPTIONS -O1)

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Analysis.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_PriorityPolicy.hpp>
 #include <tools/Trellis_Precedence.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -30,20 +35,12 @@ struct Weighted {
   EdgeCost const& edge_cost;
 
   Weighted(Graph const& of, TaskCost const& of_task, EdgeCost const& of_edge)
-      : graph(of), order(of), events(order.in_order(of)), edge_cost(of_edge) {
+      : graph(of), order(of), events(order.in_order()), edge_cost(of_edge) {
     cost.reserve(order.size());
     for (TaskRecord const& task : graph.nodes()) cost.push_back(checked(of_task(task), task));
   }
   [[nodiscard]] double weight(Precedence::Arc const& arc) const {
-    switch (arc.kind) {
-      case Precedence::Kind::order:
-        return edge_cost != nullptr ? edge_cost(*arc.edge) : 0;
-      case Precedence::Kind::progress:
-        return arc.share * cost[arc.from];
-      case Precedence::Kind::remainder:
-        return arc.share * cost[arc.to];
-    }
-    return 0;
+    return Precedence::weight(arc, cost, edge_cost);
   }
   /// Returns, by event, the weight of the heaviest path from there to the end.
   [[nodiscard]] std::vector<double> to_the_end() const {
@@ -114,15 +111,19 @@ TaskCost unit_cost() {
   };
 }
 
-TaskCost measured_cost(Graph const& graph) {
-  auto const costs = std::make_shared<std::unordered_map<TaskId, double>>();
-  std::vector<Impl::TaskTimes> const times = Impl::measured_times(graph);
-  for (std::size_t p = 0; p < times.size(); ++p)
-    costs->emplace(graph.nodes()[p].id, times[p].all());
-  return [costs](TaskRecord const& task) {
-    auto const found = costs->find(task.id);
-    return found != costs->end() ? found->second : 0.0;
+TaskCost Impl::cost_of(Graph const& graph, std::vector<double> const& costs) {
+  auto const of = std::make_shared<std::unordered_map<TaskId, double>>();
+  for (std::size_t p = 0; p < costs.size(); ++p) of->emplace(graph.nodes()[p].id, costs[p]);
+  return [of](TaskRecord const& task) {
+    auto const found = of->find(task.id);
+    return found != of->end() ? found->second : 0.0;
   };
+}
+
+TaskCost measured_cost(Graph const& graph) {
+  std::vector<double> costs;
+  for (Impl::TaskTimes const& each : Impl::measured_times(graph)) costs.push_back(each.all());
+  return Impl::cost_of(graph, costs);
 }
 
 GraphAnalysis analyse(Graph const& graph, TaskCost const& cost, EdgeCost const& edge_cost) {
@@ -165,3 +166,26 @@ std::vector<std::size_t> hops(Graph const& graph) {
 }
 
 }  // namespace trellis
+
+namespace trellis::experimental {
+
+void PriorityPolicy::learn(Graph const& graph) {
+  struct Sum {
+    double rank = 0;
+    double consumers = 0;
+    double tasks = 0;
+  };
+  std::map<std::string_view, Sum> sums;
+  std::vector<TaskRank> const of_tasks = ranks(graph, measured_cost(graph));
+  for (std::size_t k = 0; k < of_tasks.size(); ++k) {
+    Sum& sum = sums[graph.nodes()[k].label];
+    sum.rank += of_tasks[k].rank;
+    sum.consumers += static_cast<double>(of_tasks[k].consumers);
+    ++sum.tasks;
+  }
+  for (auto const& [label, sum] : sums)
+    set_urgency(label, {std::llround(sum.rank / sum.tasks),
+                        static_cast<std::uint32_t>(std::llround(sum.consumers / sum.tasks))});
+}
+
+}  // namespace trellis::experimental

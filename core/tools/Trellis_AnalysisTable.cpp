@@ -21,9 +21,6 @@ using namespace Impl::TimelineStyle;
 using Impl::Columns;
 using Impl::fixed;
 
-std::string time_of(double ns) {
-  return duration(static_cast<std::uint64_t>(std::llround(std::max(0.0, ns))));
-}
 std::string percent_of(double part, double whole) {
   return whole > 0 ? fixed(100 * part / whole, 1) + " %" : "-";
 }
@@ -75,20 +72,18 @@ void write_analysis(std::ostream& out, Graph const& graph) {
   TaskCost const cost = measured_cost(graph);
   GraphAnalysis const found = analyse(graph, cost);
   std::unordered_set<TaskId> const critical(found.critical_path.begin(), found.critical_path.end());
-  std::string text;
-  {
-    Columns table(text, 2);
-    table.row({"tasks", std::to_string(graph.nodes().size()) + ", " + std::to_string(found.tasks) +
-                            " of them took time"});
-    table.row({"work", time_of(found.work) + " on one worker"});
-    table.row({"span", time_of(found.span) + " on any number: the critical path, " +
-                           with_count(found.critical_path.size(), "task")});
-    table.row({"speedup",
-               "at most " + fixed(found.max_speedup(), 2) + ", so no more than " +
-                   with_count(static_cast<std::size_t>(std::ceil(found.max_speedup())), "worker") +
-                   " can pay"});
-    table.row({"parallel fraction", fixed(found.parallel_fraction(), 4)});
-  }
+  Columns whole;
+  whole.row({"tasks", std::to_string(graph.nodes().size()) + ", " + std::to_string(found.tasks) +
+                          " of them took time"});
+  whole.row({"work", duration(found.work) + " on one worker"});
+  whole.row({"span", duration(found.span) + " on any number: the critical path, " +
+                         with_count(found.critical_path.size(), "task")});
+  whole.row({"speedup",
+             "at most " + fixed(found.max_speedup(), 2) + ", so no more than " +
+                 with_count(static_cast<std::size_t>(std::ceil(found.max_speedup())), "worker") +
+                 " can pay"});
+  whole.row({"parallel fraction", fixed(found.parallel_fraction(), 4)});
+  out << whole.text() << "\n";
 
   std::map<std::string, LabelTimes> labels;
   for (TaskRecord const& task : graph.nodes()) {
@@ -104,35 +99,32 @@ void write_analysis(std::ostream& out, Graph const& graph) {
   std::vector<std::pair<std::string, LabelTimes>> sorted(labels.begin(), labels.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](auto const& a, auto const& b) { return a.second.time > b.second.time; });
+  auto const begin_of = [&](Columns const& table, std::size_t most, std::size_t all,
+                            char const* noun) {
+    out << table.text();
+    if (all > most) out << "  and " + with_count(all - most, noun) + "\n";
+  };
   constexpr std::size_t most_labels = 20;
-  text += "\n";
-  {
-    Columns table(text, 7);
-    table.row({"label", "tasks", "time", "of work", "longest", "critical", "of span"});
-    for (std::size_t k = 0; k < std::min(sorted.size(), most_labels); ++k) {
-      LabelTimes const& label = sorted[k].second;
-      table.row({shortened(sorted[k].first, 40), std::to_string(label.tasks), time_of(label.time),
-                 percent_of(label.time, found.work), time_of(label.longest),
-                 std::to_string(label.critical), percent_of(label.critical_time, found.span)});
-    }
+  Columns by_label;
+  by_label.row({"label", "tasks", "time", "of work", "longest", "critical", "of span"});
+  for (std::size_t k = 0; k < std::min(sorted.size(), most_labels); ++k) {
+    LabelTimes const& label = sorted[k].second;
+    by_label.row({shortened(sorted[k].first, 40), std::to_string(label.tasks), duration(label.time),
+                  percent_of(label.time, found.work), duration(label.longest),
+                  std::to_string(label.critical), percent_of(label.critical_time, found.span)});
   }
-  if (sorted.size() > most_labels)
-    text += "  and " + with_count(sorted.size() - most_labels, "more label") + "\n";
+  begin_of(by_label, most_labels, sorted.size(), "more label");
 
   constexpr std::size_t most_tasks = 40;
-  text += "\n";
-  {
-    Columns table(text, 4);
-    table.row({"critical path", "task", "time", "of span"});
-    for (std::size_t k = 0; k < std::min(found.critical_path.size(), most_tasks); ++k) {
-      TaskRecord const& task = graph.node(found.critical_path[k]);
-      table.row({shortened(task.label, 40), std::to_string(task.id), time_of(cost(task)),
-                 percent_of(cost(task), found.span)});
-    }
+  Columns path;
+  path.row({"critical path", "task", "time", "of span"});
+  for (std::size_t k = 0; k < std::min(found.critical_path.size(), most_tasks); ++k) {
+    TaskRecord const& task = graph.node(found.critical_path[k]);
+    path.row({shortened(task.label, 40), std::to_string(task.id), duration(cost(task)),
+              percent_of(cost(task), found.span)});
   }
-  if (found.critical_path.size() > most_tasks)
-    text += "  and " + with_count(found.critical_path.size() - most_tasks, "more task") + "\n";
-  out << text;
+  out << "\n";
+  begin_of(path, most_tasks, found.critical_path.size(), "more task");
 }
 
 void write_analysis(std::ostream& out, Trace const& trace) {
@@ -140,21 +132,17 @@ void write_analysis(std::ostream& out, Trace const& trace) {
   std::uint64_t end = 0;
   for (TaskRecord const& task : trace.graph.nodes()) end = std::max(end, task.finished_ns);
   std::vector<ThreadTimes> const threads = thread_times(trace, end);
-  std::string text;
-  {
-    Columns table(text, 4);
-    table.row({"thread", "ran tasks", "slept", "looked for tasks"});
-    for (std::size_t row = 0; row < threads.size(); ++row) {
-      ThreadTimes const& thread = threads[row];
-      if (thread.since >= end) continue;
-      auto const all = static_cast<double>(end - thread.since);
-      double const looked = all - thread.ran - thread.slept;
-      auto const cell = [&](double ns) { return time_of(ns) + ", " + percent_of(ns, all); };
-      table.row(
-          {trace.rows[row], cell(thread.ran), cell(thread.slept), cell(std::max(0.0, looked))});
-    }
+  Columns table;
+  table.row({"thread", "ran tasks", "slept", "looked for tasks"});
+  for (std::size_t row = 0; row < threads.size(); ++row) {
+    ThreadTimes const& thread = threads[row];
+    if (thread.since >= end) continue;
+    auto const all = static_cast<double>(end - thread.since);
+    double const looked = all - thread.ran - thread.slept;
+    auto const cell = [&](double ns) { return duration(ns) + ", " + percent_of(ns, all); };
+    table.row({trace.rows[row], cell(thread.ran), cell(thread.slept), cell(std::max(0.0, looked))});
   }
-  out << "\n" << text;
+  out << "\n" << table.text();
 }
 
 }  // namespace trellis

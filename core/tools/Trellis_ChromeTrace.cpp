@@ -35,27 +35,19 @@ std::string dump(Json const& event) {
 // Writes events as they come: the whole document is never in memory.
 class Events {
  public:
-  explicit Events(std::ostream& out) : m_out(&out) { write("{\"traceEvents\":["); }
+  explicit Events(std::ostream& out) : m_out(out) { Impl::put(m_out, "{\"traceEvents\":["); }
 
   void add(Json const& event) {
-    write(m_first ? "\n" : ",\n");
-    write(dump(event));
+    Impl::put(m_out, (m_first ? "\n" : ",\n") + dump(event));
     m_first = false;
   }
 
   void finish(Json const& other) {
-    write("\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":");
-    write(dump(other));
-    write("}\n");
+    Impl::put(m_out, "\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":" + dump(other) + "}\n");
   }
 
  private:
-  // The output is unformatted, as the stream's width and locale belong to the caller.
-  void write(std::string_view text) {
-    m_out->write(text.data(), static_cast<std::streamsize>(text.size()));
-  }
-
-  std::ostream* m_out;
+  std::ostream& m_out;
   bool m_first = true;
 };
 
@@ -146,17 +138,15 @@ void Trace::write_chrome_json(std::ostream& out, ChromeTraceOptions const& optio
     return slice.lane == 0 ? slice.row + 1 : further[slice.row] + slice.lane - 1;
   };
 
-  std::unordered_map<TaskId, std::size_t> slice_of;
-  std::unordered_map<TaskId, std::size_t> last_of;
-  slice_of.reserve(trace.slices.size());
-  for (std::size_t i = 0; i != trace.slices.size(); ++i) {
-    slice_of.emplace(trace.slices[i].task->id, i);
-    if (trace.slices[i].is_late) last_of[trace.slices[i].task->id] = i;
-  }
-  auto const leaves_from = [&](TaskId task) {
-    auto const late = last_of.find(task);
-    return late != last_of.end() ? late : slice_of.find(task);
+  struct Slices {
+    std::size_t first;
+    std::size_t last;
   };
+  std::unordered_map<TaskId, Slices> slices_of;
+  for (std::size_t i = 0; i != trace.slices.size(); ++i) {
+    auto const known = slices_of.try_emplace(trace.slices[i].task->id, Slices{i, i}).first;
+    if (trace.slices[i].is_late) known->second.last = i;
+  }
 
   // The arrows of each slice are written right behind it: viewers sort events by time, in file
   // order where times are equal, and bind an arrow to the slice that its thread entered last.
@@ -168,14 +158,15 @@ void Trace::write_chrome_json(std::ostream& out, ChromeTraceOptions const& optio
   std::vector<Arrow> arrows;
   std::vector<std::vector<std::size_t>> of_slice(trace.slices.size());
   for (std::size_t e = 0; e != graph.edges().size(); ++e) {
-    auto const from = leaves_from(graph.edges()[e].from);
-    auto const to = slice_of.find(graph.edges()[e].to);
-    if (from == slice_of.end() || to == slice_of.end()) continue;
+    auto const before = slices_of.find(graph.edges()[e].from);
+    auto const after = slices_of.find(graph.edges()[e].to);
+    if (before == slices_of.end() || after == slices_of.end()) continue;
+    std::size_t const from = before->second.last, to = after->second.first;
     // Slices are sorted by begin; an arrow back in time cannot be drawn.
-    if (to->second <= from->second) continue;
-    of_slice[from->second].push_back(arrows.size());
-    of_slice[to->second].push_back(arrows.size());
-    arrows.push_back({e, from->second, to->second});
+    if (to <= from) continue;
+    of_slice[from].push_back(arrows.size());
+    of_slice[to].push_back(arrows.size());
+    arrows.push_back({e, from, to});
   }
 
   for (std::size_t i = 0; i != trace.slices.size(); ++i) {

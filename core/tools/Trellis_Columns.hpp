@@ -28,20 +28,22 @@ namespace trellis::Impl {
 
 /// Returns a label with "*" for its numbers, which all tiles share: "tile 1,2" gives "tile *,*".
 [[nodiscard]] inline std::string family_name(std::string_view label) {
-  std::string text;
-  for (char const c : TimelineStyle::split(label).pattern)
-    text += c == '#' ? '*' : c == '\x1F' ? '#' : c;
-  return text;
+  return TimelineStyle::with_numbers(TimelineStyle::split(label).pattern,
+                                     [](std::size_t) { return std::string("*"); });
 }
 
 /// A table of text, for a terminal: the first column is flush left, the others flush right; with
-/// two columns both are flush left. The destructor writes it to `text`.
+/// two columns both are flush left.
 class Columns {
  public:
-  Columns(std::string& text, std::size_t columns) : m_text(text), m_width(columns, 0) {}
-  Columns(Columns const&) = delete;
-  Columns& operator=(Columns const&) = delete;
-  ~Columns() {
+  void row(std::vector<std::string>&& cells) {
+    m_width.resize(std::max(m_width.size(), cells.size()));
+    for (std::size_t k = 0; k < cells.size(); ++k)
+      m_width[k] = std::max(m_width[k], TimelineStyle::text_width(cells[k]));
+    m_rows.push_back(std::move(cells));
+  }
+  [[nodiscard]] std::string text() const {
+    std::string text;
     for (std::vector<std::string> const& row : m_rows) {
       std::string line = " ";
       for (std::size_t k = 0; k < row.size(); ++k) {
@@ -50,18 +52,12 @@ class Columns {
         line += ' ' + (left ? row[k] + room : ' ' + room + row[k]) + (k == 0 ? " " : "");
       }
       while (line.ends_with(' ')) line.pop_back();
-      m_text += line + '\n';
+      text += line + '\n';
     }
-  }
-
-  void row(std::vector<std::string>&& cells) {
-    for (std::size_t k = 0; k < cells.size(); ++k)
-      m_width[k] = std::max(m_width[k], TimelineStyle::text_width(cells[k]));
-    m_rows.push_back(std::move(cells));
+    return text;
   }
 
  private:
-  std::string& m_text;
   std::vector<std::size_t> m_width;
   std::vector<std::vector<std::string>> m_rows;
 };

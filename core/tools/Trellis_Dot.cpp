@@ -10,32 +10,12 @@
 namespace trellis {
 namespace {
 
-// Appends text as part of a quoted DOT string that is shown as it is. Graphviz reads backslash
+// Returns text as part of a quoted DOT string that is shown as it is. Graphviz reads backslash
 // sequences and HTML entities in it. A line ends with `line_end`: \n centres it, \l puts it to the
 // left.
-void append_dot(std::string& out, std::string_view text, std::string_view line_end = "\\n") {
-  for (std::size_t at = 0; at != text.size();) {
-    char32_t const point = Impl::next_code_point(text, at);
-    switch (point) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '\n':
-        out += line_end;
-        break;
-      case '\t':
-        out += ' ';
-        break;
-      default:
-        Impl::append_utf8(out, Impl::is_unprintable(point) ? char32_t{0xFFFD} : point);
-    }
-  }
+std::string dot(std::string_view text, std::string_view line_end = "\\n") {
+  return Impl::escaped(
+      text, {{'"', "\\\""}, {'\\', "\\\\"}, {'&', "&amp;"}, {'\n', line_end}, {'\t', " "}});
 }
 
 std::string_view colours(TaskState state) {
@@ -57,13 +37,8 @@ std::string_view colours(TaskState state) {
 }
 
 void append_node(std::string& out, TaskRecord const& task) {
-  out += "  t" + std::to_string(task.id) + " [label=\"";
-  append_dot(out, task.label);
-  out += "\\n";
-  if (!task.pattern.empty()) {
-    append_dot(out, task.pattern);
-    out += ", ";
-  }
+  out += "  t" + std::to_string(task.id) + " [label=\"" + dot(task.label) + "\\n";
+  if (!task.pattern.empty()) out += dot(task.pattern) + ", ";
   out += to_string(task.state);
   if (task.synchronizing) out += ", synchronizing";
   if (task.main_thread) out += ", main thread";
@@ -71,18 +46,12 @@ void append_node(std::string& out, TaskRecord const& task) {
     out += ", " + std::to_string(task.threads) + (task.threads == 1 ? " thread" : " threads");
   if (task.priority != 0) out += ", priority " + std::to_string(task.priority);
   out += "\\n";
-  for (AccessRecord const& access : task.accesses) {
-    append_dot(out, Impl::to_text(access), "\\l");
-    out += "\\l";
-  }
+  for (AccessRecord const& access : task.accesses) out += dot(Impl::to_text(access), "\\l") + "\\l";
   out += "\", ";
   out += colours(task.state);
   if (task.synchronizing) out += ", peripheries=2";
-  if (std::string const site = Impl::call_site(task); !site.empty()) {
-    out += ", tooltip=\"";
-    append_dot(out, site);
-    out += '"';
-  }
+  if (std::string const site = Impl::call_site(task); !site.empty())
+    out += ", tooltip=\"" + dot(site) + '"';
   out += "];\n";
 }
 
@@ -116,17 +85,12 @@ constexpr std::string_view released_style =
 }  // namespace
 
 void Graph::write_dot(std::ostream& out) const {
-  constexpr std::size_t chunk = 1 << 16;
   std::string text =
       "digraph trellis {\n"
       "  charset=\"UTF-8\";\n"
       "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica,Arial,sans-serif\", "
       "fontsize=11];\n"
       "  edge [color=\"#4D4D4D\", fontname=\"Helvetica,Arial,sans-serif\", fontsize=9];\n";
-  auto const flush = [&] {
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
-    text.clear();
-  };
   if (m_nodes.empty()) text += "  label=\"no tasks recorded\";\n";
   std::unordered_map<TaskId, std::vector<TaskRecord const*>> children;
   for (TaskRecord const& task : m_nodes)
@@ -144,13 +108,12 @@ void Graph::write_dot(std::ostream& out) const {
         continue;
       }
       append_node(text, *task);
-      if (text.size() > chunk) flush();
+      Impl::put_if_long(out, text);
       auto const found = children.find(task->id);
       if (found == children.end()) continue;
       text += "  subgraph cluster_t" + std::to_string(task->id) +
-              " {\n  style=\"rounded,dashed\"; label=\"";
-      append_dot(text, "children of " + task->label);
-      text += "\";\n";
+              " {\n  style=\"rounded,dashed\"; label=\"" + dot("children of " + task->label) +
+              "\";\n";
       stack.push_back(nullptr);
       stack.insert(stack.end(), found->second.rbegin(), found->second.rend());
     }
@@ -161,10 +124,9 @@ void Graph::write_dot(std::ostream& out) const {
     text += "  t" + std::to_string(edge.from) + " -> t" + std::to_string(edge.to);
     text += edge.released ? released_style : style(edge.reason);
     text += ";\n";
-    if (text.size() > chunk) flush();
+    Impl::put_if_long(out, text);
   }
-  text += "}\n";
-  flush();
+  Impl::put(out, text + "}\n");
 }
 
 }  // namespace trellis

@@ -3,13 +3,14 @@
 #include <Trellis_TaskGraph.hpp>
 #include <Trellis_ThreadRatio.hpp>
 #include <Trellis_WhatIf.hpp>
+#include <tools/Trellis_Precedence.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <mutex>
-#include <queue>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -33,7 +34,9 @@ class LongestPathFirst final : public SchedulingPolicy {
   }
   [[nodiscard]] std::string_view name() const override { return "longest path first"; }
   void start(int) override {}
-  void push(ReadyTask task, int) override { m_ready.push({m_rank.at(task.id()), task}); }
+  void push(ReadyTask task, int) override {
+    m_ready.emplace(std::pair(-m_rank.at(task.id()), task.id()), task);
+  }
   /// Keeps no task here, as tasks that others make ready at the same moment compete with these.
   ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
     for (ReadyTask const task : ready) push(task, slot);
@@ -41,23 +44,15 @@ class LongestPathFirst final : public SchedulingPolicy {
   }
   ReadyTask pop(int) override {
     if (m_ready.empty()) return {};
-    ReadyTask const task = m_ready.top().task;
-    m_ready.pop();
+    ReadyTask const task = m_ready.begin()->second;
+    m_ready.erase(m_ready.begin());
     return task;
   }
   [[nodiscard]] bool empty() const override { return m_ready.empty(); }
 
  private:
-  struct Entry {
-    double rank;
-    ReadyTask task;
-    /// True if this entry comes later.
-    bool operator<(Entry const& other) const {
-      return rank != other.rank ? rank < other.rank : task.id() > other.task.id();
-    }
-  };
   std::unordered_map<TaskId, double> m_rank;
-  std::priority_queue<Entry> m_ready;
+  std::map<std::pair<double, TaskId>, ReadyTask> m_ready;  // by rank, the highest first
 };
 
 double guess(TaskRecord const& task, double took, int had, int has) {
@@ -74,12 +69,6 @@ Graph on_workers_of(int threads, Graph const& graph) {
   for (TaskRecord& task : nodes)
     if (is_wide(task)) task.workers = (task.threads - 1) / threads + 1;
   return {std::move(nodes), graph.edges()};
-}
-
-TaskCost by_position(Graph const& graph, std::vector<double> const& times) {
-  std::unordered_map<TaskId, double> of;
-  for (std::size_t k = 0; k < times.size(); ++k) of.emplace(graph.nodes()[k].id, times[k]);
-  return [of = std::move(of)](TaskRecord const& task) { return of.at(task.id); };
 }
 
 bool is_like(Graph const& a, Graph const& b) {
@@ -143,7 +132,8 @@ ThreadRatio ThreadFeedback::passed(Graph const& iteration, TaskCost const& took,
     double const time = took(iteration.nodes()[k]);
     known[k] = is_new ? time : (known[k] + time) / 2;
   }
-  double const max_speedup = analyse(m_iteration, by_position(m_iteration, times(1))).max_speedup();
+  double const max_speedup =
+      analyse(m_iteration, Impl::cost_of(m_iteration, times(1))).max_speedup();
   std::vector<ThreadRatio> const ratios = thread_ratios(m_threads, max_speedup);
   bool const is_choice = ratios.size() > 1 || ratios.front() != with;
   if (is_choice && !m_measured.contains(1)) return {ratios.front().workers, 1};
@@ -185,7 +175,7 @@ std::vector<double> ThreadFeedback::times(int threads) const {
 
 double ThreadFeedback::makespan(ThreadRatio const& ratio) const {
   Graph const graph = on_workers_of(ratio.threads, m_iteration);
-  return list_makespan(graph, ratio.workers, by_position(graph, times(ratio.threads)));
+  return list_makespan(graph, ratio.workers, Impl::cost_of(graph, times(ratio.threads)));
 }
 
 namespace {

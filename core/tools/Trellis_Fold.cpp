@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Analysis.hpp>
+#include <Trellis_Error.hpp>
 #include <tools/Trellis_Fold.hpp>
 #include <tools/Trellis_Implied.hpp>
+#include <tools/Trellis_Precedence.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
@@ -13,23 +17,32 @@ namespace trellis::Impl {
 using namespace TimelineStyle;
 
 TraceLook::TraceLook(Trace const& of)
-    : trace(of), rows(of), palette(rows), critical(of.graph, rows, true) {
-  std::vector<TaskRecord> const& nodes = trace.graph.nodes();
-  position.reserve(nodes.size());
-  looks.reserve(nodes.size());
-  for (std::size_t p = 0; p != nodes.size(); ++p) {
-    position.emplace(nodes[p].id, p);
-    looks.push_back(palette.find(nodes[p].label));
-  }
-  is_critical.assign(nodes.size(), false);
-  next_critical.assign(nodes.size(), none);
+    : trace(of), rows(of), palette(rows), position(positions(of.graph)) {
+  for (TaskRecord const& task : trace.graph.nodes()) looks.push_back(palette.find(task.label));
+  is_critical.assign(looks.size(), false);
+  next_critical.assign(looks.size(), none);
+  find_critical();
   std::size_t before = none;
-  for (std::size_t const slice : critical.slices()) {
-    std::size_t const p = position.at(rows.slices[slice].task->id);
+  for (std::size_t const slice : critical) {
+    std::size_t const p = this->of(rows.slices[slice]);
     is_critical[p] = true;
     if (before != none) next_critical[before] = p;
     before = p;
   }
+}
+
+void TraceLook::find_critical() try {
+  if (trace.graph.edges().empty()) return;
+  GraphAnalysis const found = analyse(trace.graph);
+  critical_ns = static_cast<std::uint64_t>(std::llround(found.span));
+  if (found.critical_path.size() < 2) return;
+  std::vector<std::size_t> slice_of(looks.size(), none);
+  for (std::size_t k = 0; k != rows.slices.size(); ++k)
+    if (!rows.slices[k].is_late) slice_of[of(rows.slices[k])] = k;
+  for (TaskId const id : found.critical_path)
+    if (std::size_t const slice = slice_of[position.at(id)]; slice != none)
+      critical.push_back(slice);
+} catch (Error const&) {
 }
 
 std::uint64_t time_of(TaskRecord const& task) {
@@ -54,20 +67,10 @@ std::string common_label(std::vector<TaskRecord> const& nodes,
       most[n] = std::max(most[n], numbers[n]);
     }
   }
-  std::string label;
-  std::size_t n = 0;
-  for (char const c : common.pattern) {
-    if (c != '#') {
-      label += c == '\x1F' ? '#' : c;
-      continue;
-    }
-    if (least[n] == most[n])
-      label += std::to_string(least[n]);
-    else
-      label += step == n ? std::to_string(least[n]) + "\u2013" + std::to_string(most[n]) : "*";
-    ++n;
-  }
-  return label;
+  return with_numbers(common.pattern, [&](std::size_t n) -> std::string {
+    if (least[n] == most[n]) return std::to_string(least[n]);
+    return step == n ? std::to_string(least[n]) + "\u2013" + std::to_string(most[n]) : "*";
+  });
 }
 
 Arrow::Kind kind_of(EdgeReason reason, bool released) {

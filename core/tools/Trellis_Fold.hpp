@@ -3,7 +3,6 @@
 #define TRELLIS_IMPL_FOLD_HPP
 
 #include <Trellis_Graph.hpp>
-#include <tools/Trellis_TimelineMarks.hpp>
 #include <tools/Trellis_TimelineStyle.hpp>
 #include <tools/Trellis_TraceRows.hpp>
 
@@ -25,7 +24,10 @@ struct TraceLook {
   Trace const& trace;
   TraceRows rows;
   TimelineStyle::Palette palette;
-  CriticalSlices critical;
+  /// The critical path, as slices in order, and how long it is. It is empty if there are no edges,
+  /// or if made-up edges close a circle.
+  std::vector<std::size_t> critical;
+  std::uint64_t critical_ns = 0;
   std::unordered_map<TaskId, std::size_t> position;  ///< of a task among the nodes
   /// By position. A task has no look if none of its family has run.
   std::vector<std::optional<TimelineStyle::Look>> looks;
@@ -33,7 +35,18 @@ struct TraceLook {
   /// The task behind each task on the critical path; `none` for the others.
   std::vector<std::size_t> next_critical;
   static constexpr std::size_t none = ~std::size_t{0};
+
+  /// Returns the position of a slice's task.
+  [[nodiscard]] std::size_t of(Slice const& slice) const {
+    return static_cast<std::size_t>(slice.task - trace.graph.nodes().data());
+  }
+
+ private:
+  void find_critical();
 };
+
+/// Returns one line: how many tasks ran on how many rows, how long, how busy, and what failed.
+[[nodiscard]] std::string summary_of(TraceLook const& look);
 
 /// The nanoseconds from the begin of a task's body to the end of the task; 0: it has not run.
 [[nodiscard]] std::uint64_t time_of(TaskRecord const& task);

@@ -186,9 +186,8 @@ class Picture {
     Colour const fill =
         node.look ? m_look.palette.colour(node.look->family, node.look->shade) : grey;
     m_text += node.is_critical ? "<g class=\"tg-n tg-path\"" : "<g class=\"tg-n\"";
-    m_text += " data-node=\"" + std::to_string(n) + "\"><title>";
-    append_xml(m_text, node.label);
-    m_text += "\n" + with_count(node.tasks.size(), "task") + ", " + duration(node.time);
+    m_text += " data-node=\"" + std::to_string(n) + "\"><title>" + xml(node.label) + "\n" +
+              with_count(node.tasks.size(), "task") + ", " + duration(node.time);
     for (TaskState const state : {TaskState::failed, TaskState::cancelled, TaskState::running,
                                   TaskState::ready, TaskState::pending})
       if (in(state) != 0) (m_text += "\n" + std::to_string(in(state)) + ' ') += to_string(state);
@@ -214,9 +213,8 @@ class Picture {
     m_text += has_run ? "<text fill=\"" + std::string(ink_on(fill)) + '"'
                       : std::string("<text class=\"tg-t\"");
     m_text += attributes;
-    m_text += " x=\"" + number(x + m_node_width / 2) + "\" y=\"" + number(y) + "\">";
-    append_xml(m_text, content);
-    m_text += "</text>";
+    m_text += " x=\"" + number(x + m_node_width / 2) + "\" y=\"" + number(y) + "\">" +
+              xml(content) + "</text>";
   }
 
   TraceLook const& m_look;
@@ -240,8 +238,7 @@ namespace trellis {
 
 void Trace::write_graph_svg(std::ostream& out) const {
   Impl::TraceLook const look(*this);
-  std::string const svg = Impl::graph_svg(look, Impl::pictured_folds(look).front());
-  out.write(svg.data(), static_cast<std::streamsize>(svg.size()));
+  Impl::put(out, Impl::graph_svg(look, Impl::pictured_folds(look).front()));
 }
 
 }  // namespace trellis

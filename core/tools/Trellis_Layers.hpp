@@ -22,19 +22,25 @@ class Layers {
     for (Edge const& edge : edges) out[edge.first].push_back(edge.second);
     for (std::size_t from = 0; from != size; ++from)
       for (std::size_t const to : out[from]) m_layer[to] = std::max(m_layer[to], m_layer[from] + 1);
-    m_before.resize(size);
-    m_after.resize(size);
     m_between.resize(edges.size());
     std::size_t places = 0;
     for (Edge const& edge : edges) places += m_layer[edge.second] - m_layer[edge.first] - 1;
     bool const has_room = places <= most_places;
+    m_layer.resize(size + (has_room ? places : 0));
+    m_before.resize(m_layer.size());
+    m_after.resize(m_layer.size());
+    auto const join = [&](std::size_t from, std::size_t to) {
+      m_after[from].push_back(to);
+      m_before[to].push_back(from);
+    };
+    std::size_t next = size;
     for (std::size_t e = 0; e != edges.size(); ++e) {
       std::size_t at = edges[e].first;
       for (std::size_t l = m_layer[at] + 1; has_room && l < m_layer[edges[e].second]; ++l) {
-        m_between[e].push_back(m_layer.size());
-        join(at, m_layer.size());
-        at = m_layer.size() - 1;
-        m_layer[at] = l;
+        m_between[e].push_back(next);
+        join(at, next);
+        m_layer[next] = l;
+        at = next++;
       }
       join(at, edges[e].second);
     }
@@ -62,16 +68,6 @@ class Layers {
 
  private:
   static constexpr std::size_t most_places = 20'000;  ///< else edges are drawn straight
-
-  void join(std::size_t from, std::size_t to) {
-    if (to == m_layer.size()) {
-      m_layer.push_back(0);
-      m_before.emplace_back();
-      m_after.emplace_back();
-    }
-    m_after[from].push_back(to);
-    m_before[to].push_back(from);
-  }
 
   /// Sorts each layer by the mean place of the neighbours in the layer before, or behind, in turn.
   void order() {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Analysis.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_PageFiles.hpp>
 #include <tools/Trellis_Page.hpp>
-#include <tools/Trellis_PageGraph.hpp>
-#include <tools/Trellis_PageStyle.hpp>
-#include <tools/Trellis_PageTimeline.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,10 +28,11 @@ using Impl::PageOptions;
 using Impl::Slice;
 using Impl::TraceLook;
 
-/// Returns text as a JSON string that may stand in a script element: it has no "<".
-std::string as_json(std::string_view text) {
-  std::string const json =
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+using Json = nlohmann::ordered_json;
+
+/// Returns a value as it may stand in a script element: it has no "<".
+std::string as_json(Json const& value) {
+  std::string const json = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string safe;
   for (char const c : json) safe += c == '<' ? std::string("\\u003c") : std::string(1, c);
   return safe;
@@ -54,7 +55,8 @@ class Texts {
 };
 
 /// Writes the page's data as JSON: an array for each property, with a value for each task. Times
-/// are nanoseconds since the first task began.
+/// are nanoseconds since the first task began. In the scripts this is `D`, and tasks are indices
+/// into its arrays.
 class Data {
  public:
   Data(std::ostream& out, TraceLook const& look, std::vector<Fold> const& folds,
@@ -65,13 +67,12 @@ class Data {
 
   void write() {
     m_text = "{\"title\":" + as_json(m_options.title);
-    add("summary", as_json(Impl::summary_of(m_look.trace, m_look.rows)));
-    list("files", m_options.files, [](auto const& file) {
-      return '[' + as_json(file.first) + ',' + as_json(file.second) + ']';
-    });
-    add("span", std::to_string(m_look.rows.end - m_look.rows.begin));
-    add("all", std::to_string(nodes().size()));
-    add("path", std::to_string(m_look.critical.span_ns()));
+    add("summary", Impl::summary_of(m_look));
+    list("files", m_options.files,
+         [](auto const& file) { return Json::array({file.first, file.second}); });
+    add("span", m_look.rows.end - m_look.rows.begin);
+    add("all", nodes().size());
+    add("path", m_look.critical_ns);
     write_rows();
     write_families();
     write_tasks();
@@ -81,47 +82,45 @@ class Data {
     write_edges();
     write_folds();
     write_counters();
-    list("texts", m_texts.all(), [](auto const& text) { return as_json(text); });
-    list("notes", m_notes, [](auto const& note) { return as_json(note); });
-    m_text += '}';
-    flush();
+    list("texts", m_texts.all());
+    list("notes", m_notes);
+    Impl::put(m_out, m_text + '}');
   }
 
  private:
   [[nodiscard]] std::vector<TaskRecord> const& nodes() const { return m_look.trace.graph.nodes(); }
 
-  void flush() {
-    m_out.write(m_text.data(), static_cast<std::streamsize>(m_text.size()));
-    m_text.clear();
+  void key(std::string_view name) { ((m_text += ",\n\"") += name) += "\":"; }
+  void add(std::string_view name, Json const& value) {
+    key(name);
+    m_text += as_json(value);
   }
-  void add(std::string_view name, std::string_view json) {
-    ((m_text += ",\n\"") += name) += "\":";
-    m_text += json;
-    if (m_text.size() > 1 << 16) flush();
-  }
-  template <class Range, class F>
-  void list(std::string_view name, Range const& range, F const& json_of) {
-    add(name, "[");
-    char const* comma = "";
+  template <class Range, class F = std::identity>
+  void list(std::string_view name, Range const& range, F const& value_of = {}) {
+    key(name);
+    char const* before = "[";
     for (auto const& item : range) {
-      (m_text += comma) += json_of(item);
-      comma = ",";
-      if (m_text.size() > 1 << 16) flush();
+      auto const value = value_of(item);
+      m_text += std::exchange(before, ",");
+      if constexpr (std::is_arithmetic_v<std::remove_const_t<decltype(value)>>)
+        m_text += std::to_string(value);
+      else
+        m_text += as_json(value);
+      Impl::put_if_long(m_out, m_text);
     }
-    m_text += ']';
+    m_text += *before == '[' ? "[]" : "]";
   }
   /// A list with a number for each task that is shown.
   template <class F>
   void column(std::string_view name, F const& number_of) {
-    list(name, m_shown, [&](std::size_t p) { return std::to_string(number_of(nodes()[p], p)); });
+    list(name, m_shown, [&](std::size_t p) { return number_of(nodes()[p], p); });
   }
-  [[nodiscard]] std::string since_begin(std::uint64_t ns) const {
-    return std::to_string(static_cast<std::int64_t>(ns) -
-                          static_cast<std::int64_t>(m_look.rows.begin));
+  [[nodiscard]] std::int64_t since_begin(std::uint64_t ns) const {
+    return static_cast<std::int64_t>(ns) - static_cast<std::int64_t>(m_look.rows.begin);
   }
   void times(std::string_view name, std::uint64_t TaskRecord::* time) {
     list(name, m_shown, [&](std::size_t p) {
-      return nodes()[p].*time == 0 ? std::string("null") : since_begin(nodes()[p].*time);
+      return nodes()[p].*time == 0 ? Json() : Json(since_begin(nodes()[p].*time));
     });
   }
 
@@ -151,35 +150,30 @@ class Data {
   }
 
   void write_rows() {
-    std::vector<std::uint64_t> const busy = Impl::busy(m_look.rows);
+    std::vector<std::uint64_t> const busy = m_look.rows.busy();
     std::vector<std::size_t> rows(busy.size());
     for (std::size_t row = 0; row != rows.size(); ++row) rows[row] = row;
     list("rows", rows, [&](std::size_t row) {
-      return '[' + as_json(m_look.rows.names[row]) + ',' +
-             std::to_string(std::min(m_look.rows.lanes[row], most_lanes)) + ',' +
-             std::to_string(busy[row]) + ']';
+      return Json::array(
+          {m_look.rows.names[row], std::min(m_look.rows.lanes[row], most_lanes), busy[row]});
     });
   }
 
-  [[nodiscard]] static std::string family_of(std::optional<Look> const& look) {
-    return std::to_string(look ? static_cast<std::int64_t>(look->family) : -1);
+  [[nodiscard]] static std::int64_t family_of(std::optional<Look> const& look) {
+    return look ? static_cast<std::int64_t>(look->family) : -1;
   }
 
   void write_families() {
     list("families", m_look.palette.families(), [&](Family const& family) {
-      std::string text = '[' + as_json(family.name) + ',' + std::to_string(family.tasks) + ",[";
-      std::size_t const shades = family.step ? std::min(family.values.size(), shade_count) : 1;
-      for (std::size_t s = 0; s != shades; ++s)
-        text += (s == 0 ? "\"" : ",\"") + hex(shaded(family.hue, s)) + '"';
-      return text + "]]";
+      Json colours = Json::array();
+      for (std::size_t s = 0; s != family.shades(); ++s)
+        colours.push_back(hex(shaded(family.hue, s)));
+      return Json::array({family.name, family.tasks, colours});
     });
     list("labels", Impl::label_times(m_look), [&](LabelTimes const& label) {
-      std::string text = '[' + as_json(label.name) + ',' + family_of(label.look);
-      for (std::uint64_t const value :
-           {std::uint64_t{label.tasks}, label.time, label.shortest, label.longest, label.ready,
-            std::uint64_t{label.run}, std::uint64_t{label.critical}, std::uint64_t{label.failed}})
-        text += ',' + std::to_string(value);
-      return text + ']';
+      return Json::array({label.name, family_of(label.look), label.tasks, label.time,
+                          label.shortest, label.longest, label.ready, label.run, label.critical,
+                          label.failed});
     });
   }
 
@@ -203,11 +197,11 @@ class Data {
       return k == TraceLook::none ? std::int64_t{-1} : static_cast<std::int64_t>(k);
     });
     std::vector<std::size_t> path;
-    for (std::size_t const slice : m_look.critical.slices()) {
-      std::size_t const k = m_index[m_look.position.at(m_look.rows.slices[slice].task->id)];
+    for (std::size_t const slice : m_look.critical) {
+      std::size_t const k = m_index[m_look.of(m_look.rows.slices[slice])];
       if (k != TraceLook::none) path.push_back(k);
     }
-    list("critical", path, [](P k) { return std::to_string(k); });
+    list("critical", path);
   }
 
   [[nodiscard]] static std::string kind_of(TaskRecord const& task) {
@@ -229,15 +223,14 @@ class Data {
   void write_slices() {
     std::vector<std::size_t> slices, tasks;
     for (std::size_t s = 0; s != m_look.rows.slices.size(); ++s) {
-      std::size_t const p = m_look.position.at(m_look.rows.slices[s].task->id);
+      std::size_t const p = m_look.of(m_look.rows.slices[s]);
       if (m_index[p] == TraceLook::none) continue;
       slices.push_back(s);
       tasks.push_back(m_index[p]);
     }
-    auto const number = [](auto value) { return std::to_string(value); };
-    list("slice_task", tasks, number);
+    list("slice_task", tasks);
     auto const of = [&](std::string_view name, auto const& value_of) {
-      list(name, slices, [&](std::size_t s) { return number(value_of(m_look.rows.slices[s])); });
+      list(name, slices, [&](std::size_t s) { return value_of(m_look.rows.slices[s]); });
     };
     of("slice_row", [](Slice const& s) { return s.row; });
     of("slice_lane", [](Slice const& s) { return std::min(s.lane, most_lanes - 1); });
@@ -255,7 +248,7 @@ class Data {
     double const part = static_cast<double>(m_look.rows.end - m_look.rows.begin) / parts;
     for (Slice const& slice : m_look.rows.slices) {
       if (share.empty() || part <= 0) break;
-      if (m_index[m_look.position.at(slice.task->id)] != TraceLook::none) continue;
+      if (m_index[m_look.of(slice)] != TraceLook::none) continue;
       double const from = static_cast<double>(slice.begin - m_look.rows.begin) / part;
       double const to = static_cast<double>(slice.end - m_look.rows.begin) / part;
       for (auto k = static_cast<std::size_t>(from); k < parts && static_cast<double>(k) < to; ++k)
@@ -263,10 +256,10 @@ class Data {
             std::min(to, static_cast<double>(k + 1)) - std::max(from, static_cast<double>(k));
     }
     list("hidden", share, [](std::vector<double> const& row) {
-      std::string digits = "\"";
+      std::string digits;
       for (double const of : row)
         digits += static_cast<char>('0' + std::lround(9 * std::min(1.0, of)));
-      return digits + '"';
+      return digits;
     });
   }
 
@@ -286,7 +279,7 @@ class Data {
       m_left_out += task.accesses.size() - count;
       return count;
     });
-    list("access", accesses, [](std::size_t text) { return std::to_string(text); });
+    list("access", accesses);
     if (m_left_out != 0)
       m_notes.push_back("Of the accesses " + std::to_string(m_left_out) + " are left out.");
   }
@@ -302,14 +295,13 @@ class Data {
         ++left_out;
     }
     using E = EdgeRecord const*;
-    list("from", edges, [&](E edge) { return std::to_string(index_of(edge->from)); });
-    list("to", edges, [&](E edge) { return std::to_string(index_of(edge->to)); });
-    list("counts", edges, [&](E edge) {
-      return std::string(is_dependency(edge->reason) && !edge->released ? "1" : "0");
-    });
+    list("from", edges, [&](E edge) { return index_of(edge->from); });
+    list("to", edges, [&](E edge) { return index_of(edge->to); });
+    list("counts", edges,
+         [&](E edge) { return is_dependency(edge->reason) && !edge->released ? 1 : 0; });
     list("reason", edges, [&](E edge) {
       std::string const text = std::string(to_string(edge->reason));
-      return std::to_string(m_texts(text + (edge->released ? ", released" : "")));
+      return m_texts(text + (edge->released ? ", released" : ""));
     });
     if (left_out != 0)
       m_notes.push_back("Of the edges between these tasks " + std::to_string(left_out) +
@@ -319,30 +311,27 @@ class Data {
 
   void write_folds() {
     list("folds", m_folds, [&](Fold const& fold) {
-      std::string text = "{\"by\":" + std::to_string(static_cast<int>(fold.by)) +
-                         ",\"steps\":" + std::to_string(fold.steps) + ",\"nodes\":[";
-      for (Fold::Node const& node : fold.nodes) {
-        if (&node != &fold.nodes.front()) text += ',';
-        text += '[' + as_json(node.label) + ',' + std::to_string(node.tasks.size()) + ',' +
-                std::to_string(node.time) + ',' + std::to_string(node.inner);
-        for (std::size_t const count : node.states) text += ',' + std::to_string(count);
-        text += ']';
+      Json all_nodes = Json::array(), node = Json::array();
+      for (Fold::Node const& each : fold.nodes) {
+        Json values = Json::array({each.label, each.tasks.size(), each.time, each.inner});
+        for (std::size_t const count : each.states) values.push_back(count);
+        all_nodes.push_back(std::move(values));
       }
-      text += "],\"node\":[";
-      for (std::size_t k = 0; k != m_shown.size(); ++k)
-        text += (k == 0 ? "" : ",") + std::to_string(fold.node_of[m_shown[k]]);
-      return text + "]}";
+      for (std::size_t const p : m_shown) node.push_back(fold.node_of[p]);
+      return Json{{"by", static_cast<int>(fold.by)},
+                  {"steps", fold.steps},
+                  {"nodes", std::move(all_nodes)},
+                  {"node", std::move(node)}};
     });
   }
 
   void write_counters() {
     Impl::Counters const counters = Impl::counters_of(m_look, 600);
-    auto const number = [](std::uint64_t value) { return std::to_string(value); };
     list("time", counters.time_ns, [&](std::uint64_t ns) { return since_begin(ns); });
-    list("counted_spawned", counters.spawned, number);
-    list("counted_pending", counters.pending, number);
-    list("counted_ready", counters.ready, number);
-    list("counted_running", counters.running, number);
+    list("counted_spawned", counters.spawned);
+    list("counted_pending", counters.pending);
+    list("counted_ready", counters.ready);
+    list("counted_running", counters.running);
   }
 
   static constexpr std::size_t most_lanes = 6;
@@ -370,50 +359,58 @@ std::string analysis_of(TraceLook const& look) {
   return text.str();
 }
 
-/// The output is unformatted, as the stream's width belongs to the caller.
-void put(std::ostream& out, std::initializer_list<std::string_view> parts) {
-  for (std::string_view const part : parts)
-    out.write(part.data(), static_cast<std::streamsize>(part.size()));
-}
-
-std::string xml(std::string_view text) {
-  std::string escaped;
-  append_xml(escaped, text);
-  return escaped;
-}
-
-void put_head(std::ostream& out, std::string_view title) {
-  put(out, {"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>",
-            xml(title), "</title>\n<meta name=\"viewport\" content=\"width=device-width, ",
-            "initial-scale=1\">\n<meta name=\"generator\" content=\"Trellis\">\n<style>\n",
-            Impl::page_style, "</style>\n</head>\n"});
+/// Writes a file of page/ (see TrellisLibrary.cmake). A name in double braces stands for another
+/// file, or for what `write` writes for it.
+template <class F>
+void put_file(std::ostream& out, std::string_view name, F const& write) {
+  auto const find = [](std::string_view wanted) {
+    return std::find_if(std::begin(Impl::page_files), std::end(Impl::page_files),
+                        [&](auto const& file) { return file.first == wanted; });
+  };
+  std::string_view rest = find(name)->second;
+  for (std::size_t at = rest.find("{{"); at != rest.npos; at = rest.find("{{")) {
+    Impl::put(out, rest.substr(0, at));
+    std::size_t const end = rest.find("}}", at);
+    std::string_view const hole = rest.substr(at + 2, end - at - 2);
+    if (auto const file = find(hole); file != std::end(Impl::page_files))
+      Impl::put(out, file->second);
+    else
+      write(hole);
+    rest.remove_prefix(end + 2);
+  }
+  Impl::put(out, rest);
+  Impl::put(out, "\n");
 }
 
 }  // namespace
 
 void Impl::write_page(std::ostream& out, TraceLook const& look, PageOptions const& options) {
   std::vector<Fold> const folds = pictured_folds(look);
-  put_head(out, options.title);
-  put(out, {page_before});
-  for (Fold const& fold : folds)
-    put(out, {"<div class=\"graph\" hidden>", graph_svg(look, fold), "</div>\n"});
-  put(out, {page_between, xml(options.analysis.empty() ? analysis_of(look) : options.analysis),
-            page_after, xml(statistics_text(look)), page_end,
-            "<script type=\"application/json\" id=\"data\">\n"});
-  Data(out, look, folds, options).write();
-  put(out, {"\n</script>\n<script>\n", page_timeline, page_graph, "</script>\n</body>\n</html>\n"});
+  put_file(out, "page.html", [&](std::string_view hole) {
+    if (hole == "title") {
+      put(out, xml(options.title));
+    } else if (hole == "graphs") {
+      for (Fold const& fold : folds)
+        put(out, "<div class=\"graph\" hidden>" + graph_svg(look, fold) + "</div>\n");
+    } else if (hole == "analysis") {
+      put(out, xml(options.analysis.empty() ? analysis_of(look) : options.analysis));
+    } else if (hole == "statistics") {
+      put(out, xml(statistics_text(look)));
+    } else if (hole == "data") {
+      Data(out, look, folds, options).write();
+    }
+  });
 }
 
-void Impl::write_list_page(std::ostream& out, std::vector<std::vector<std::string>> const& rows) {
-  put_head(out, "Trellis traces");
-  put(out,
-      {"<body>\n<header><h1>Trellis traces</h1>\n<p class=\"soft\">",
-       with_count(rows.size(), "graph"), ", the newest first</p></header>\n<main>\n<section>\n"});
-  for (std::vector<std::string> const& row : rows)
-    put(out, {"<p class=\"entry\"><a href=\"", xml(row[0]), "/index.html\">", xml(row[1]),
-              "</a><br>", xml(row[2]), "<br><span class=\"soft\">", xml(row[0]), ", ", xml(row[3]),
-              "</span></p>\n"});
-  put(out, {"</section>\n</main>\n</body>\n</html>\n"});
+void Impl::write_list_page(std::ostream& out, std::vector<GraphEntry> const& entries) {
+  put_file(out, "list.html", [&](std::string_view hole) {
+    if (hole == "number") return put(out, with_count(entries.size(), "graph"));
+    for (GraphEntry const& entry : entries)
+      put(out, "<p class=\"entry\"><a href=\"" + xml(entry.folder) + "/index.html\">" +
+                   xml(entry.title) + "</a><br>" + xml(entry.summary) +
+                   "<br><span class=\"soft\">" + xml(entry.folder) + ", " + xml(entry.time) +
+                   "</span></p>\n");
+  });
 }
 
 void Trace::write_html(std::ostream& out) const {

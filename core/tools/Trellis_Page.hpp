@@ -29,9 +29,13 @@ struct PageOptions {
 /// Writes the page as one file that needs no other one.
 void write_page(std::ostream& out, TraceLook const& look, PageOptions const& options);
 
-/// Writes a page that leads to those of several graphs. A row has the graph's folder, its title,
-/// its summary, and when it was written.
-void write_list_page(std::ostream& out, std::vector<std::vector<std::string>> const& rows);
+/// One graph in a folder with the traces of several, and when its trace was written.
+struct GraphEntry {
+  std::string folder, title, summary, time;
+  friend bool operator==(GraphEntry const&, GraphEntry const&) = default;
+};
+/// Writes a page that leads to those of several graphs.
+void write_list_page(std::ostream& out, std::vector<GraphEntry> const& entries);
 
 /// The times of the tasks whose labels differ only in numbers.
 struct LabelTimes {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <tools/Trellis_Precedence.hpp>
-#include <tools/Trellis_TraceRows.hpp>
 
 #include <algorithm>
 #include <map>
@@ -17,24 +16,30 @@ std::uint64_t body_end(TaskRecord const& task) {
   return std::max(task.returned_ns != 0 ? task.returned_ns : task.finished_ns, task.started_ns);
 }
 
-std::vector<bool> parents_of(Graph const& graph) {
-  std::unordered_map<TaskId, std::size_t> position;
-  for (std::size_t p = 0; p < graph.nodes().size(); ++p) position.emplace(graph.nodes()[p].id, p);
-  std::vector<bool> is_parent(graph.nodes().size(), false);
-  for (TaskRecord const& task : graph.nodes())
-    if (auto const parent = position.find(task.parent); parent != position.end())
-      is_parent[parent->second] = true;
-  return is_parent;
+/// Returns the share of a task's own time that had passed; 0 when it had not begun.
+double share_until(TaskRecord const& task, double own, std::uint64_t time_ns) {
+  if (time_ns <= task.started_ns || own <= 0) return 0;
+  return std::min(1.0, static_cast<double>(time_ns - task.started_ns) / own);
 }
 
 }  // namespace
+
+std::unordered_map<TaskId, std::size_t> positions(Graph const& graph) {
+  std::unordered_map<TaskId, std::size_t> position;
+  for (TaskRecord const& task : graph.nodes()) position.emplace(task.id, position.size());
+  return position;
+}
 
 /// The tasks of a row lie within each other (a body waits, and other tasks run above it), or are
 /// queued on a stream, where each begins when the one before it is over.
 std::vector<TaskTimes> measured_times(Graph const& graph) {
   std::vector<TaskRecord> const& nodes = graph.nodes();
   std::vector<TaskTimes> times(nodes.size());
-  std::vector<bool> const is_parent = parents_of(graph);
+  auto const position = positions(graph);
+  std::vector<bool> is_parent(nodes.size(), false);
+  for (TaskRecord const& task : nodes)
+    if (auto const parent = position.find(task.parent); parent != position.end())
+      is_parent[parent->second] = true;
   struct Interval {
     std::uint64_t begin;
     std::uint64_t end;
@@ -76,40 +81,28 @@ std::vector<TaskTimes> measured_times(Graph const& graph) {
 }
 
 Precedence::Precedence(Graph const& graph)
-    : m_size(graph.nodes().size()), m_times(measured_times(graph)) {
-  add_edges(graph);
-  add_children(graph);
+    : m_graph(graph), m_position(positions(graph)), m_times(measured_times(graph)) {
+  add_edges();
+  add_children();
   std::stable_sort(m_arcs.begin(), m_arcs.end(),
                    [](Arc const& a, Arc const& b) { return a.from < b.from; });
-  m_first.assign(m_size + 1, 0);
+  m_first.assign(size() + 1, 0);
   for (Arc const& arc : m_arcs) ++m_first[arc.from + 1];
-  for (std::size_t p = 0; p < m_size; ++p) m_first[p + 1] += m_first[p];
+  for (std::size_t p = 0; p < size(); ++p) m_first[p + 1] += m_first[p];
 }
 
-namespace {
-
-/// Returns the share of a task's own time that had passed; 0 when it had not begun.
-double share_until(TaskRecord const& task, double own, std::uint64_t time_ns) {
-  if (time_ns <= task.started_ns || own <= 0) return 0;
-  return std::min(1.0, static_cast<double>(time_ns - task.started_ns) / own);
-}
-
-}  // namespace
-
-void Precedence::add_edges(Graph const& graph) {
-  std::unordered_map<TaskId, std::uint32_t> position;
-  for (std::uint32_t p = 0; p < m_size; ++p) position.emplace(graph.nodes()[p].id, p);
-  for (EdgeRecord const& edge : graph.edges()) {
-    std::uint32_t const from = position.at(edge.from);
-    std::uint32_t const to = position.at(edge.to);
+void Precedence::add_edges() {
+  for (EdgeRecord const& edge : m_graph.edges()) {
+    std::size_t const from = position(edge.from);
+    std::size_t const to = position(edge.to);
     if (!edge.released) {
       m_arcs.push_back({from, to, Kind::order, 0, &edge});
       continue;
     }
     // This finds the newest demotion that can have released the later task. One that came before
     // the begin of the earlier task leaves no order at all.
-    TaskRecord const& before = graph.nodes()[from];
-    TaskRecord const& after = graph.nodes()[to];
+    TaskRecord const& before = m_graph.nodes()[from];
+    TaskRecord const& after = m_graph.nodes()[to];
     std::uint64_t demoted_ns = 0;
     for (DemotionRecord const& each : before.demotions)
       if (after.started_ns == 0 || each.time_ns <= after.started_ns) demoted_ns = each.time_ns;
@@ -119,18 +112,16 @@ void Precedence::add_edges(Graph const& graph) {
   }
 }
 
-void Precedence::add_children(Graph const& graph) {
-  std::vector<TaskRecord> const& nodes = graph.nodes();
-  std::unordered_map<TaskId, std::uint32_t> position;
-  for (std::uint32_t p = 0; p < m_size; ++p) position.emplace(nodes[p].id, p);
-  std::vector<std::uint64_t> last(m_size, 0);  // when the last child was complete
+void Precedence::add_children() {
+  std::vector<TaskRecord> const& nodes = m_graph.nodes();
+  std::vector<std::uint64_t> last(size(), 0);  // when the last child was complete
   for (TaskRecord const& task : nodes)
-    if (auto const parent = position.find(task.parent); parent != position.end())
+    if (auto const parent = m_position.find(task.parent); parent != m_position.end())
       last[parent->second] = std::max(last[parent->second], task.finished_ns);
-  for (std::uint32_t p = 0; p < m_size; ++p) {
-    auto const found = position.find(nodes[p].parent);
-    if (found == position.end()) continue;
-    std::uint32_t const o = found->second;
+  for (std::size_t p = 0; p < size(); ++p) {
+    auto const found = m_position.find(nodes[p].parent);
+    if (found == m_position.end()) continue;
+    std::size_t const o = found->second;
     TaskRecord const& parent = nodes[o];
     bool const has_run = parent.started_ns != 0;
     double const share = has_run ? share_until(parent, m_times[o].own, nodes[p].submitted_ns) : 1.0;
@@ -146,13 +137,13 @@ void Precedence::add_children(Graph const& graph) {
   }
 }
 
-std::vector<std::size_t> Precedence::in_order(Graph const& graph) const {
-  std::vector<std::uint32_t> open(2 * m_size, 0);
-  for (std::size_t p = 0; p < m_size; ++p) ++open[end_of(p)];
+std::vector<std::size_t> Precedence::in_order() const {
+  std::vector<std::uint32_t> open(2 * size(), 0);
+  for (std::size_t p = 0; p < size(); ++p) ++open[end_of(p)];
   for (Arc const& arc : m_arcs) ++open[second_event(arc)];
   std::vector<std::size_t> order;
-  order.reserve(2 * m_size);
-  for (std::size_t event = 0; event < 2 * m_size; ++event)
+  order.reserve(2 * size());
+  for (std::size_t event = 0; event < 2 * size(); ++event)
     if (open[event] == 0) order.push_back(event);
   auto const count_down = [&](std::size_t event) {
     if (--open[event] == 0) order.push_back(event);
@@ -164,22 +155,22 @@ std::vector<std::size_t> Precedence::in_order(Graph const& graph) const {
     for (Arc const& arc : from(task))
       if (first_event(arc) == event) count_down(second_event(arc));
   }
-  if (order.size() != 2 * m_size)
+  if (order.size() != 2 * size())
     throw Error(
         Error::Kind::bad_input,
-        "the edges of this graph close a circle, so nothing on it can run: " + circle(graph, open));
+        "the edges of this graph close a circle, so nothing on it can run: " + circle(open));
   return order;
 }
 
 /// Follows the open events backwards, which must lead back to one already seen.
-std::string Precedence::circle(Graph const& graph, std::vector<std::uint32_t> const& open) const {
+std::string Precedence::circle(std::vector<std::uint32_t> const& open) const {
   constexpr std::size_t none = ~std::size_t{0};
-  std::vector<std::size_t> before(2 * m_size, none);
-  for (std::size_t p = 0; p < m_size; ++p)
+  std::vector<std::size_t> before(2 * size(), none);
+  for (std::size_t p = 0; p < size(); ++p)
     if (open[begin_of(p)] != 0) before[end_of(p)] = begin_of(p);
   for (Arc const& arc : m_arcs)
     if (open[first_event(arc)] != 0) before[second_event(arc)] = first_event(arc);
-  std::vector<bool> seen(2 * m_size, false);
+  std::vector<bool> seen(2 * size(), false);
   std::size_t event = 0;
   while (open[event] == 0) ++event;
   for (; !seen[event]; event = before[event]) seen[event] = true;
@@ -190,11 +181,11 @@ std::string Precedence::circle(Graph const& graph, std::vector<std::uint32_t> co
   std::string text;
   constexpr std::size_t most = 20;
   for (std::size_t k = tasks.size(), n = 0; k-- > 0 && n < most; ++n) {
-    TaskRecord const& task = graph.nodes()[tasks[k]];
+    TaskRecord const& task = m_graph.nodes()[tasks[k]];
     text += '"' + task.label + "\" (#" + std::to_string(task.id) + ") -> ";
   }
   if (tasks.size() > most) return text + "... (" + std::to_string(tasks.size()) + " tasks)";
-  return text + '"' + graph.nodes()[tasks.back()].label + '"';
+  return text + '"' + m_graph.nodes()[tasks.back()].label + '"';
 }
 
 }  // namespace trellis::Impl

@@ -2,12 +2,14 @@
 #ifndef TRELLIS_IMPL_PRECEDENCE_HPP
 #define TRELLIS_IMPL_PRECEDENCE_HPP
 
+#include <Trellis_Analysis.hpp>
 #include <Trellis_Graph.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace trellis::Impl {
@@ -18,8 +20,12 @@ struct TaskTimes {
   double latency = 0;  ///< from then on until it was complete, where that takes no thread
   [[nodiscard]] double all() const { return own + latency; }
 };
+/// Returns where the nodes of a graph lie among them.
+[[nodiscard]] std::unordered_map<TaskId, std::size_t> positions(Graph const& graph);
 /// Returns the times of all nodes, in their order.
 [[nodiscard]] std::vector<TaskTimes> measured_times(Graph const& graph);
+/// Returns these costs, which are in the order of the nodes; others cost nothing.
+[[nodiscard]] TaskCost cost_of(Graph const& graph, std::vector<double> const& costs);
 
 /// The order of events in a recorded graph. A task is known by its position among the nodes, and
 /// has two events: it begins, and it is complete.
@@ -38,16 +44,18 @@ class Precedence {
     remainder,  ///< the end of a child, and a share of the parent's cost, before the parent's end
   };
   struct Arc {
-    std::uint32_t from = 0;
-    std::uint32_t to = 0;
+    std::size_t from = 0;
+    std::size_t to = 0;
     Kind kind = Kind::order;
     double share = 0;
-    EdgeRecord const* edge = nullptr;  ///< of the graph, which must outlive this; null: for a child
+    EdgeRecord const* edge = nullptr;  ///< null: for a child
   };
 
+  /// The graph must outlive it.
   explicit Precedence(Graph const& graph);
 
-  [[nodiscard]] std::size_t size() const { return m_size; }
+  [[nodiscard]] std::size_t size() const { return m_graph.nodes().size(); }
+  [[nodiscard]] std::size_t position(TaskId id) const { return m_position.at(id); }
   [[nodiscard]] std::span<Arc const> from(std::size_t task) const {
     return std::span(m_arcs).subspan(m_first[task], m_first[task + 1] - m_first[task]);
   }
@@ -63,17 +71,23 @@ class Precedence {
   [[nodiscard]] static std::size_t second_event(Arc const& arc) {
     return arc.kind == Kind::remainder ? end_of(arc.to) : begin_of(arc.to);
   }
+  /// Returns what lies between the two events of an arc.
+  [[nodiscard]] static double weight(Arc const& arc, std::vector<double> const& cost,
+                                     EdgeCost const& edge_cost) {
+    if (arc.kind == Kind::order) return edge_cost != nullptr ? edge_cost(*arc.edge) : 0;
+    return arc.share * cost[arc.kind == Kind::progress ? arc.from : arc.to];
+  }
   /// Returns all events, each behind those that it comes after. Throws `Error` when there is a
   /// circle.
-  [[nodiscard]] std::vector<std::size_t> in_order(Graph const& graph) const;
+  [[nodiscard]] std::vector<std::size_t> in_order() const;
 
  private:
-  void add_edges(Graph const& graph);
-  void add_children(Graph const& graph);
-  [[nodiscard]] std::string circle(Graph const& graph,
-                                   std::vector<std::uint32_t> const& open) const;
+  void add_edges();
+  void add_children();
+  [[nodiscard]] std::string circle(std::vector<std::uint32_t> const& open) const;
 
-  std::size_t m_size;
+  Graph const& m_graph;
+  std::unordered_map<TaskId, std::size_t> m_position;
   std::vector<TaskTimes> m_times;
   std::vector<Arc> m_arcs;
   std::vector<std::size_t> m_first;

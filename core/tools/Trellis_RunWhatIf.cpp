@@ -3,7 +3,6 @@
 #include <Trellis_WhatIf.hpp>
 #include <tools/Trellis_Columns.hpp>
 #include <tools/Trellis_TimelineStyle.hpp>
-#include <tools/Trellis_VirtualRun.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +13,6 @@
 #include <utility>
 
 namespace trellis {
-
-Schedule simulate(Trace const& trace, Machine const& machine, WhatIf const& what_if) {
-  return Impl::VirtualRun(trace, machine, what_if).run();
-}
 
 Schedule simulate(Graph const& graph, Machine const& machine, WhatIf const& what_if) {
   Trace trace;
@@ -59,10 +54,6 @@ TaskCost faster(Graph const& graph, std::string_view label, double times, TaskCo
 
 namespace {
 
-std::uint64_t rounded(double ns) {
-  return static_cast<std::uint64_t>(std::llround(std::max(0.0, ns)));
-}
-
 /// Returns the time from the first submission to the last completion.
 double recorded_makespan(Trace const& trace) {
   std::uint64_t begin = ~std::uint64_t{0};
@@ -74,16 +65,12 @@ double recorded_makespan(Trace const& trace) {
   return end > begin ? static_cast<double>(end - begin) : 0;
 }
 
-bool has_devices(Trace const& trace) {
-  return trace.threads > 0 && trace.rows.size() > trace.threads;
-}
-
-std::size_t device_count(Trace const& trace) {
+int device_count(Trace const& trace) {
   std::set<std::string> names;
   for (TaskRecord const& task : trace.graph.nodes())
-    if (task.row >= 0 && static_cast<std::size_t>(task.row) >= trace.threads)
+    if (trace.threads > 0 && task.row >= 0 && static_cast<std::size_t>(task.row) >= trace.threads)
       names.insert(task.space);
-  return names.size();
+  return static_cast<int>(names.size());
 }
 
 }  // namespace
@@ -100,45 +87,41 @@ void write_predictions(std::ostream& out, Trace const& trace,
   };
   double const recorded = recorded_makespan(trace);
   double const same = predict({});
-  std::string text;
-  {
-    Impl::Columns table(text, 4);
-    auto const row = [&](std::string&& what, double makespan) {
-      table.row({std::move(what), duration(rounded(makespan)),
-                 same > 0 ? Impl::fixed(makespan / same, 3) : "-",
-                 makespan > 0 ? Impl::fixed(same / makespan, 2) + " x" : "-"});
-    };
-    table.row({"what if", "makespan", "of predicted", "speedup"});
-    row("as it was recorded", recorded);
-    row("predicted, the same machine", same);
-    int const workers = std::max(1, trace.workers);
-    double const most = std::ceil(analyse(trace.graph).max_speedup());
-    std::set<int> numbers{1, 2 * workers};
-    for (int n = 2; n < 2 * workers; n *= 2) numbers.insert(n);
-    for (int n = 4 * workers; n <= most && numbers.size() < 10; n *= 2) numbers.insert(n);
-    for (int const n : numbers)
-      if (n != workers)
-        row(with_count(static_cast<std::size_t>(n), "worker"), predict({.workers = n}));
-    if (has_devices(trace))
-      if (auto const devices = static_cast<int>(device_count(trace)); devices > 0)
-        row("one device more", predict({.devices = devices + 1}));
+  Impl::Columns table;
+  auto const row = [&](std::string&& what, double makespan) {
+    table.row({std::move(what), duration(makespan),
+               same > 0 ? Impl::fixed(makespan / same, 3) : "-",
+               makespan > 0 ? Impl::fixed(same / makespan, 2) + " x" : "-"});
+  };
+  table.row({"what if", "makespan", "of predicted", "speedup"});
+  row("as it was recorded", recorded);
+  row("predicted, the same machine", same);
+  int const workers = std::max(1, trace.workers);
+  double const most = std::ceil(analyse(trace.graph).max_speedup());
+  std::set<int> numbers{1, 2 * workers};
+  for (int n = 2; n < 2 * workers; n *= 2) numbers.insert(n);
+  for (int n = 4 * workers; n <= most && numbers.size() < 10; n *= 2) numbers.insert(n);
+  for (int const n : numbers)
+    if (n != workers)
+      row(with_count(static_cast<std::size_t>(n), "worker"), predict({.workers = n}));
+  if (int const devices = device_count(trace); devices > 0)
+    row("one device more", predict({.devices = devices + 1}));
 
-    std::map<std::string, double> time;
-    TaskCost const cost = measured_cost(trace.graph);
-    for (TaskRecord const& task : trace.graph.nodes())
-      time[Impl::family_name(task.label)] += cost(task);
-    std::vector<std::pair<double, std::string>> labels;
-    for (auto const& [label, sum] : time)
-      if (sum > 0) labels.emplace_back(-sum, label);
-    std::sort(labels.begin(), labels.end());
-    constexpr std::size_t most_labels = 5;
-    for (std::size_t k = 0; k < std::min(labels.size(), most_labels); ++k) {
-      std::string const& label = labels[k].second;
-      row('"' + Impl::TimelineStyle::shortened(label, 40) + "\" twice as fast",
-          predict({}, faster(trace.graph, label, 2)));
-    }
+  std::map<std::string, double> time;
+  TaskCost const cost = measured_cost(trace.graph);
+  for (TaskRecord const& task : trace.graph.nodes())
+    time[Impl::family_name(task.label)] += cost(task);
+  std::vector<std::pair<double, std::string>> labels;
+  for (auto const& [label, sum] : time)
+    if (sum > 0) labels.emplace_back(-sum, label);
+  std::sort(labels.begin(), labels.end());
+  constexpr std::size_t most_labels = 5;
+  for (std::size_t k = 0; k < std::min(labels.size(), most_labels); ++k) {
+    std::string const& label = labels[k].second;
+    row('"' + Impl::TimelineStyle::shortened(label, 40) + "\" twice as fast",
+        predict({}, faster(trace.graph, label, 2)));
   }
-  out << text;
+  out << table.text();
 }
 
 }  // namespace trellis

@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <Trellis_Observer.hpp>
-#include <tools/Trellis_AnalysisAtEnd.hpp>
-#include <tools/Trellis_GraphLog.hpp>
+#include <tools/Trellis_SetGraphTools.hpp>
 #include <tools/Trellis_StatisticsFile.hpp>
-#include <tools/Trellis_TraceAtEnd.hpp>
 #include <trace/Trellis_GraphTools.hpp>
 #include <warn/Trellis_AnnotationWarnings.hpp>
-
-#include <memory>
 
 namespace trellis::Impl {
 
 namespace {
 
-constexpr GraphTools of_this_library{
-    .check_end =
-        [](std::string const& graph) {
-          check_analysis_at_end(graph);
-          check_trace_at_end();
-        },
-    .write_end =
-        [](Engine& engine) noexcept {
-          write_analysis_at_end(engine);
-          write_trace_at_end(engine);
-        },
-    .make_log = make_graph_log,
-    .make_statistics_file = make_statistics_file,
-    .make_warnings = [](TaskGraphOptions const& options) -> std::unique_ptr<Warnings> {
-      return std::make_unique<AnnotationWarnings>(options);
-    }};
+constexpr GraphTools of_this_library{.check_end = check_end,
+                                     .write_end = write_end,
+                                     .make_log = make_graph_log,
+                                     .make_statistics_file = make_statistics_file,
+                                     .make_warnings = make_annotation_warnings};
 
 }  // namespace
 

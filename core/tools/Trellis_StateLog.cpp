@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_Observer.hpp>
-#include <tools/Trellis_GraphLog.hpp>
+#include <tools/Trellis_SetGraphTools.hpp>
 
+#include <exception>
 #include <string>
+
+namespace trellis {
+namespace {
+
+[[noreturn]] void cannot_log_to(std::string const& destination, std::string const& why,
+                                std::exception_ptr cause = nullptr) {
+  throw Error(Error::Kind::bad_input,
+              "Trellis: cannot log the states of tasks to \"" + destination + "\": " + why, cause);
+}
+
+}  // namespace
+}  // namespace trellis
 
 #ifdef TRELLIS_HAS_SPDLOG
 
@@ -15,7 +28,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -30,34 +42,17 @@ namespace {
 
 // Names come from users. Whatever they hold, an event stays on its line, and a quotation mark ends
 // the label.
-void append_escaped(std::string& line, std::string_view text) {
-  for (std::size_t at = 0; at != text.size();) {
-    char32_t const point = Impl::next_code_point(text, at);
-    if (point == '\n') {
-      line += "\\n";
-    } else if (point == '\t') {
-      line += "\\t";
-    } else if (point == '"' || point == '\\') {
-      (line += '\\') += static_cast<char>(point);
-    } else {
-      Impl::append_utf8(line, Impl::is_unprintable(point) ? U'\uFFFD' : point);
-    }
-  }
-}
-
-void append_right_aligned(std::string& line, std::string const& text, std::size_t width) {
-  if (text.size() < width) line.append(width - text.size(), ' ');
-  line += text;
+std::string one_line(std::string_view text) {
+  return Impl::escaped(text, {{'\n', "\\n"}, {'\t', "\\t"}, {'"', "\\\""}, {'\\', "\\\\"}});
 }
 
 // "     123.456 us": exact, and aligned for the first hundred seconds.
-void append_time(std::string& line, std::uint64_t ns) {
-  std::string const fraction = std::to_string(ns % 1000);
-  append_right_aligned(line, std::to_string(ns / 1000), 8);
-  line += '.';
-  line.append(3 - fraction.size(), '0');
-  line += fraction;
-  line += " us";
+std::string time_text(std::uint64_t ns) {
+  std::string digits = std::to_string(ns);
+  if (digits.size() < 4) digits.insert(0, 4 - digits.size(), '0');
+  digits.insert(digits.size() - 3, 1, '.');
+  if (digits.size() < 12) digits.insert(0, 12 - digits.size(), ' ');
+  return digits + " us";
 }
 
 /// Returns a destination's sink. Logs of one process that write to one file at the same time share
@@ -73,18 +68,13 @@ std::shared_ptr<spdlog::sinks::sink> make_sink(std::string const& destination, b
   // spdlog would make the folders of a mistyped path.
   std::filesystem::path const folder = std::filesystem::path(destination).parent_path();
   if (std::error_code ignored; !folder.empty() && !std::filesystem::is_directory(folder, ignored))
-    throw Error(Error::Kind::bad_input, "Trellis: cannot log the states of tasks to \"" +
-                                            destination + "\": there is no folder \"" +
-                                            folder.string() + '"');
+    cannot_log_to(destination, "there is no folder \"" + folder.string() + '"');
   try {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(destination, overwrite);
     known = sink;
     return sink;
   } catch (spdlog::spdlog_ex const& error) {
-    throw Error(
-        Error::Kind::bad_input,
-        "Trellis: cannot log the states of tasks to \"" + destination + "\": " + error.what(),
-        std::current_exception());
+    cannot_log_to(destination, error.what(), std::current_exception());
   }
 }
 
@@ -94,11 +84,7 @@ class StateLog {
  public:
   StateLog(std::string const& destination, std::string const& graph_name, bool overwrite)
       : m_logger(std::make_shared<spdlog::logger>("trellis", make_sink(destination, overwrite))) {
-    if (!graph_name.empty()) {
-      m_prefix = '[';
-      append_escaped(m_prefix, graph_name);
-      m_prefix += "] ";
-    }
+    if (!graph_name.empty()) m_prefix = '[' + one_line(graph_name) + "] ";
     m_logger->set_pattern("%v");  // the time is the graph's, not the wall clock's
     m_logger->flush_on(spdlog::level::err);
   }
@@ -106,11 +92,9 @@ class StateLog {
   // The sink takes a line as a whole, under its mutex. spdlog itself reports errors while writing.
   void operator()(TaskEvent const& event) const noexcept {
     try {
-      std::string line = m_prefix;
-      append_time(line, event.time_ns);
-      line += "  #" + std::to_string(event.id) + " \"";
-      append_escaped(line, event.label);
-      (line += "\"  ") += to_string(event.state);
+      std::string line = m_prefix + time_text(event.time_ns) + "  #" + std::to_string(event.id) +
+                         " \"" + one_line(event.label) + "\"  ";
+      line += to_string(event.state);
       if (event.row >= 0) line += "  row " + std::to_string(event.row);
       if (event.parent != 0) line += "  child of #" + std::to_string(event.parent);
       bool const bad = event.state == TaskState::failed || event.state == TaskState::cancelled;
@@ -147,9 +131,7 @@ TaskObserver Impl::make_graph_log(std::string const& destination, std::string co
 namespace trellis {
 
 TaskObserver make_state_log(std::string const& destination, std::string const&) {
-  throw Error(Error::Kind::bad_input, "Trellis: cannot log the states of tasks to \"" +
-                                          destination +
-                                          "\": this Trellis was built without spdlog");
+  cannot_log_to(destination, "this Trellis was built without spdlog");
 }
 TaskObserver Impl::make_graph_log(std::string const& destination, std::string const& graph_name) {
   return make_state_log(destination, graph_name);

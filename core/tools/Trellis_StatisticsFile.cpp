@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_Statistics.hpp>
+#include <tools/Trellis_Columns.hpp>
 #include <tools/Trellis_StatisticsFile.hpp>
 #include <trace/Trellis_TaskCounters.hpp>
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -42,10 +42,7 @@ Clock::time_point start_of_all() {
 }
 
 std::string seconds_since_start() {
-  double const seconds = std::chrono::duration<double>(Clock::now() - start_of_all()).count();
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6f", seconds);
-  return text;
+  return fixed(std::chrono::duration<double>(Clock::now() - start_of_all()).count(), 6);
 }
 
 /// Puts the rank, if it is known, before the file name's extension.
@@ -154,13 +151,10 @@ class RowsOverTime final : public StatisticsFile {
       add(all.held);
       add(new_batches);
       row += ',';
-      if (new_batches != 0) {
-        char mean[32];
-        std::snprintf(
-            mean, sizeof mean, "%.2f",
-            static_cast<double>(all.batched - m_last.batched) / static_cast<double>(new_batches));
-        row += mean;
-      }
+      if (new_batches != 0)
+        row += fixed(
+            static_cast<double>(all.batched - m_last.batched) / static_cast<double>(new_batches),
+            2);
       add(all.ready);
       add(all.running);
       add(all.in_flight());

@@ -2,6 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Statistics.hpp>
 #include <tools/Trellis_StatisticsFile.hpp>
+#include <tools/Trellis_Text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -51,21 +52,6 @@ double number_of(std::string const& cell) {
   return value;
 }
 
-std::string escaped(std::string const& text) {
-  std::string all;
-  for (char const c : text) {
-    if (c == '<')
-      all += "&lt;";
-    else if (c == '&')
-      all += "&amp;";
-    else if (static_cast<unsigned char>(c) < 32)
-      all += ' ';
-    else
-      all += c;
-  }
-  return all;
-}
-
 }  // namespace
 
 }  // namespace trellis::Impl
@@ -81,6 +67,9 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
   constexpr int top = 40;
   constexpr std::array colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                "#E69F00", "#56B4E9", "#000000", "#7F7F7F"};
+  auto const text = [](std::string const& of) {
+    return escaped(of, {{'<', "&lt;"}, {'&', "&amp;"}});
+  };
   std::string line;
   if (!std::getline(csv, line) || line + '\n' != statistics_header)
     throw Error(
@@ -119,7 +108,7 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
   int at = left;
   for (std::size_t g = 0; g < graphs.size(); ++g) {
     svg << "<text x=\"" << at << "\" y=\"20\" fill=\"" << colours[g % colours.size()] << "\">"
-        << escaped(graphs[g]) << "</text>\n";
+        << text(graphs[g]) << "</text>\n";
     at += 20 + 8 * static_cast<int>(graphs[g].size());
   }
   for (std::size_t k = 2; k < column_count; ++k) {
@@ -134,7 +123,7 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
       value = std::max(value, row.value[k]);
       most = std::max(most, value);
     }
-    svg << "<text x=\"10\" y=\"" << y + height / 2 << "\">" << escaped(names[k]) << "</text>\n"
+    svg << "<text x=\"10\" y=\"" << y + height / 2 << "\">" << text(names[k]) << "</text>\n"
         << "<text x=\"" << left - 8 << "\" y=\"" << y + 10 << "\" text-anchor=\"end\">" << most
         << "</text>\n<text x=\"" << left - 8 << "\" y=\"" << y + height
         << "\" text-anchor=\"end\">0</text>\n<rect x=\"" << left << "\" y=\"" << y << "\" width=\""

@@ -6,8 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 /// Functions for text that the writers of pictures and traces share. Labels come from users: they
 /// may hold anything, and the files must still be well-formed. Numbers are formatted here and not
@@ -39,32 +42,45 @@ inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   return point;
 }
 
-inline void append_utf8(std::string& out, char32_t point) {
-  auto const put = [&](char32_t byte) {
-    out += static_cast<char>(static_cast<unsigned char>(byte));
-  };
-  if (point < 0x80) {
-    put(point);
-  } else if (point < 0x800) {
-    put(0xC0 | (point >> 6));
-    put(0x80 | (point & 0x3F));
-  } else if (point < 0x10000) {
-    put(0xE0 | (point >> 12));
-    put(0x80 | ((point >> 6) & 0x3F));
-    put(0x80 | (point & 0x3F));
-  } else {
-    put(0xF0 | (point >> 18));
-    put(0x80 | ((point >> 12) & 0x3F));
-    put(0x80 | ((point >> 6) & 0x3F));
-    put(0x80 | (point & 0x3F));
-  }
-}
-
-/// True for control characters that an XML document or a picture must not hold.
+/// True for what an XML document or a picture must not hold: control characters, and what was not
+/// UTF-8.
 inline bool is_unprintable(char32_t point) {
   bool const control =
       (point < 0x20 && point != '\n' && point != '\t') || (point >= 0x7F && point < 0xA0);
-  return control || point == 0xFFFE || point == 0xFFFF;
+  return control || (point >= 0xFFFD && point <= 0xFFFF);
+}
+
+/// Returns the text with others instead of some characters, and with U+FFFD instead of those that
+/// are unprintable.
+inline std::string escaped(
+    std::string_view text,
+    std::initializer_list<std::pair<char32_t, std::string_view>> const& instead_of) {
+  std::string out;
+  for (std::size_t at = 0; at != text.size();) {
+    std::size_t const begin = at;
+    char32_t const point = next_code_point(text, at);
+    auto const* instead = instead_of.begin();
+    while (instead != instead_of.end() && instead->first != point) ++instead;
+    if (instead != instead_of.end())
+      out += instead->second;
+    else
+      out += is_unprintable(point) ? "\uFFFD" : text.substr(begin, at - begin);
+  }
+  return out;
+}
+inline std::string xml(std::string_view text) {
+  return escaped(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}});
+}
+
+/// Writes text without format, as the stream's width belongs to the caller.
+inline void put(std::ostream& out, std::string_view text) {
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+/// Writes a text that has become long, and empties it.
+inline void put_if_long(std::ostream& out, std::string& text) {
+  if (text.size() <= 1 << 16) return;
+  put(out, text);
+  text.clear();
 }
 
 /// Returns a text such as "read x [0, 64)".

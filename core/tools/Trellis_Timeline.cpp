@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <tools/Trellis_Fold.hpp>
 #include <tools/Trellis_Text.hpp>
-#include <tools/Trellis_TimelineMarks.hpp>
-#include <tools/Trellis_TimelineStyle.hpp>
-#include <tools/Trellis_TraceRows.hpp>
 
 #include <Trellis_Graph.hpp>
 
@@ -31,18 +29,21 @@ constexpr double top = 84;              // above the first row
 constexpr std::size_t most_boxes =
     10000;  // more tasks than this are merged where they are too narrow to see
 constexpr std::string_view text_colour = "#1A1A1A";
-constexpr std::string_view soft_colour = "#5F6368";
 constexpr std::string_view critical_outline =
     "class=\"critical\" fill=\"none\" stroke=\"#1A1A1A\" stroke-width=\"1.8\"";
 
+// This is a function, as a graph may end when variables are gone.
+std::string soft() {
+  return "fill=\"#5F6368\"";
+}
+
 class Timeline {
  public:
-  Timeline(Trace const& trace, std::ostream& out)
-      : m_trace(&trace),
-        m_rows(trace),
-        m_palette(m_rows),
-        m_critical(trace.graph, m_rows, m_rows.slices.size() <= most_boxes),
-        m_out(&out),
+  Timeline(Impl::TraceLook const& look, std::ostream& out)
+      : m_look(look),
+        m_rows(look.rows),
+        m_lanes(m_rows.lanes),
+        m_out(out),
         m_span(std::max<std::uint64_t>(m_rows.end - m_rows.begin, 1)),
         m_unit(unit_for(m_span)) {
     std::size_t longest = 0;
@@ -51,15 +52,16 @@ class Timeline {
     m_left = margin + static_cast<double>(longest) * char_width + 12;
     m_width = page_width - margin - busy_width - m_left;
     std::size_t lanes = 0;
-    for (std::size_t& count : m_rows.lanes) {
+    for (std::size_t& count : m_lanes) {
       // Tasks that call each other may nest deeply; the last lane takes those that find no place.
       count = std::min(count, most_lanes);
       lanes += count;
     }
     m_lane_height = lanes <= 12 ? 28 : lanes <= 32 ? 20 : lanes <= 96 ? 13 : 8;
+    m_box_height = m_lane_height - (m_lane_height > 10 ? 2 : 1);
     m_padding = lanes <= 32 ? 3 : 1;
     double y = top;
-    for (std::size_t const count : m_rows.lanes) {
+    for (std::size_t const count : m_lanes) {
       m_row_top.push_back(y);
       y += static_cast<double>(count) * m_lane_height + 2 * m_padding;
     }
@@ -69,7 +71,8 @@ class Timeline {
   }
 
   void write() {
-    lay_out_legend();
+    write_legend();
+    std::string const legend = std::exchange(m_text, {});
     double const height = m_bottom + 34 + m_legend_height + margin;
     std::string const size = number(page_width) + "\" height=\"" + number(height);
     m_text =
@@ -88,9 +91,7 @@ class Timeline {
     write_rows();
     write_boxes();
     write_axis();
-    write_legend();
-    m_text += "</svg>\n";
-    flush();
+    Impl::put(m_out, m_text + legend + "</svg>\n");
   }
 
  private:
@@ -116,17 +117,10 @@ class Timeline {
     return with_unit(ns - m_rows.begin, m_unit);
   }
 
-  void flush() {
-    m_out->write(m_text.data(), static_cast<std::streamsize>(m_text.size()));
-    m_text.clear();
-  }
-
   void text(double at_x, double at_y, std::string_view content, std::string_view attributes = "") {
     m_text += "<text x=\"" + number(at_x) + "\" y=\"" + number(at_y) + '"';
     if (!attributes.empty()) (m_text += ' ') += attributes;
-    m_text += '>';
-    append_xml(m_text, content);
-    m_text += "</text>";
+    m_text += '>' + Impl::xml(content) + "</text>";
   }
 
   void rect(double at_x, double at_y, double width, double height, std::string_view attributes) {
@@ -142,28 +136,24 @@ class Timeline {
 
   void write_heading() {
     text(margin, 36, "Trellis timeline", "font-size=\"18\" font-weight=\"bold\"");
-    text(margin, 56, Impl::summary_of(*m_trace, m_rows),
-         "font-size=\"12\" fill=\"" + std::string(soft_colour) + '"');
+    text(margin, 56, Impl::summary_of(m_look), "font-size=\"12\" " + soft());
     m_text += '\n';
   }
 
   void write_rows() {
-    std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
-    std::vector<std::uint64_t> const sum = Impl::busy(m_rows);
+    std::vector<std::uint64_t> const sum = m_rows.busy();
     double const bar_x = m_left + m_width + 14;
     double const size = std::clamp(m_lane_height + 2 * m_padding - 2, 6.0, 11.0);
     std::string const font = "font-size=\"" + number(size) + '"';
     if (!m_rows.names.empty()) {
-      text(page_width - margin, top - 8, "busy", soft + " font-size=\"10\" text-anchor=\"end\"");
+      text(page_width - margin, top - 8, "busy", soft() + " font-size=\"10\" text-anchor=\"end\"");
     }
     for (std::size_t row = 0; row != m_rows.names.size(); ++row) {
-      double const height = static_cast<double>(m_rows.lanes[row]) * m_lane_height + 2 * m_padding;
+      double const height = static_cast<double>(m_lanes[row]) * m_lane_height + 2 * m_padding;
       double const y_top = m_row_top[row];
       double const baseline = y_top + height / 2 + size * 0.36;
       if (row % 2 == 0) rect(margin, y_top, page_width - 2 * margin, height, "fill=\"#F5F6F8\"");
-      m_text += "<g><title>";
-      append_xml(m_text, m_rows.names[row]);
-      m_text += "</title>";
+      m_text += "<g><title>" + Impl::xml(m_rows.names[row]) + "</title>";
       text(m_left - 12, baseline, shortened(m_rows.names[row], longest_name),
            font + " text-anchor=\"end\"");
       m_text += "</g>";
@@ -171,17 +161,17 @@ class Timeline {
       double const bar_height = std::min(6.0, height - 2);
       double const bar_y = y_top + (height - bar_height) / 2;
       rect(bar_x, bar_y, 32, bar_height, "fill=\"#DADCE0\"");
-      rect(bar_x, bar_y, 0.32 * share, bar_height, soft);
+      rect(bar_x, bar_y, 0.32 * share, bar_height, soft());
       text(page_width - margin - 4, baseline, percent_text(share), font + " text-anchor=\"end\"");
       if (std::string const why = why_idle(row, sum); !why.empty())
-        text(m_left + 6, baseline, why, soft + ' ' + font);
+        text(m_left + 6, baseline, why, soft() + ' ' + font);
       m_text += '\n';
     }
     if (m_rows.slices.empty()) {
       std::string_view const why =
-          m_trace->graph.nodes().empty() ? "no tasks recorded" : "no task has run";
+          m_look.trace.graph.nodes().empty() ? "no tasks recorded" : "no task has run";
       text(m_left + m_width / 2, (top + m_bottom) / 2 + 4, why,
-           soft + " font-size=\"13\" text-anchor=\"middle\"");
+           soft() + " font-size=\"13\" text-anchor=\"middle\"");
       m_text += '\n';
     }
   }
@@ -195,13 +185,12 @@ class Timeline {
     auto const is_wide = [](Slice const& slice) { return slice.task->workers > 1; };
     if (std::any_of(m_rows.slices.begin(), m_rows.slices.end(), is_wide))
       return "no task needed it, or one of several threads had its place";
-    if (had_tasks < static_cast<std::size_t>(m_trace->workers)) return "no task needed it";
+    if (had_tasks < static_cast<std::size_t>(m_look.trace.workers)) return "no task needed it";
     return m_rows.names[0] + " had its place";
   }
 
   void write_axis() {
     if (m_rows.slices.empty()) return;
-    std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
     m_text += "<g stroke=\"#1A1A1A\" stroke-width=\"1\">";
     line(m_left, m_bottom, m_left + m_width, m_bottom);
     std::uint64_t const step = tick_step(m_span, 9);
@@ -213,7 +202,7 @@ class Timeline {
       text(x(m_rows.begin + t), m_bottom + 18, t == 0 ? std::string("0") : with_unit(t, m_unit));
     }
     m_text += "</g>";
-    text(margin, m_bottom + 18, "time", soft);
+    text(margin, m_bottom + 18, "time", soft());
     m_text += '\n';
   }
 
@@ -246,7 +235,7 @@ class Timeline {
     TaskRecord const& task = *slice.task;
     std::size_t const count = m_rows.slices.size();
     std::size_t const most_accesses = count > 1000 ? 4 : 16;
-    append_xml(m_text, task.label);
+    m_text += Impl::xml(task.label);
     if (task.state != TaskState::done) (m_text += " \u2014 ") += to_string(task.state);
     m_text += "\n" + duration(slice.end - slice.begin) + ", from " + since_begin(slice.begin) +
               " to " + since_begin(slice.end);
@@ -261,9 +250,7 @@ class Timeline {
       if (task.threads != 0)
         m_text += ", " + with_count(static_cast<std::size_t>(task.threads), "thread");
       for (std::string const& part : {task.pattern, task.space, Impl::call_site(task)}) {
-        if (part.empty()) continue;
-        m_text += ", ";
-        append_xml(m_text, part);
+        if (!part.empty()) m_text += ", " + Impl::xml(part);
       }
     }
     for (std::size_t a = 0; a != task.accesses.size(); ++a) {
@@ -272,31 +259,29 @@ class Timeline {
         m_text += "and " + std::to_string(task.accesses.size() - a) + " more";
         break;
       }
-      append_xml(m_text, Impl::to_text(task.accesses[a]));
+      m_text += Impl::xml(Impl::to_text(task.accesses[a]));
     }
   }
 
   void write_box(std::size_t index) {
     Slice const& slice = m_rows.slices[index];
-    Look const& look = m_palette.look(index);
-    Colour const fill = m_palette.colour(look.family, look.shade);
-    bool const failed = slice.task->state == TaskState::failed;
+    Look const& look = look_of(slice);
+    Colour const fill = m_look.palette.colour(look.family, look.shade);
     double const full = x(slice.end) - x(slice.begin);
     // Neighbours have a hairline between them where there is room for it. A box is never invisible.
     double const width = full > 3 ? full - 0.6 : std::max(full, 0.5);
-    double const height = m_lane_height - (m_lane_height > 10 ? 2 : 1);
     m_text += "<g><title>";
     append_hover_text(slice);
     m_text += "</title>";
     std::string attributes = "class=\"task\" fill=\"" + hex(fill) + '"';
     if (slice.task->state == TaskState::running) attributes += " fill-opacity=\"0.6\"";
-    rect(x(slice.begin), y(slice) + 1, width, height, attributes);
-    if (failed) write_failure(x(slice.begin), y(slice) + 1, width, height);
-    if (m_critical.contains(index))
-      rect(x(slice.begin), y(slice) + 1, width, height, critical_outline);
+    rect(x(slice.begin), y(slice) + 1, width, m_box_height, attributes);
+    if (has_failed(slice)) write_failure(x(slice.begin), y(slice) + 1, width, m_box_height);
+    if (!m_merge && !slice.is_late && m_look.is_critical[m_look.of(slice)])
+      rect(x(slice.begin), y(slice) + 1, width, m_box_height, critical_outline);
     write_box_text(slice, look, fill, width);
     m_text += "</g>\n";
-    if (m_text.size() > 1 << 16) flush();
+    Impl::put_if_long(m_out, m_text);
   }
 
   void write_failure(double at_x, double at_y, double width, double height) {
@@ -308,7 +293,7 @@ class Timeline {
 
   // Draws lines from the end of each task on the critical path to the begin of the next one.
   void write_critical_path() {
-    std::vector<std::size_t> const& path = m_critical.slices();
+    std::vector<std::size_t> const& path = m_look.critical;
     if (path.size() < 2) return;
     m_text +=
         "<path id=\"critical-path\" fill=\"none\" stroke=\"#1A1A1A\" stroke-width=\"1.2\" d=\"";
@@ -327,7 +312,7 @@ class Timeline {
   // Writes the whole label where it fits, else the step that the shade stands for, else as much as
   // is legible.
   void write_box_text(Slice const& slice, Look const& look, Colour fill, double width) {
-    if (m_lane_height < 18 || slice.task->state == TaskState::failed) return;
+    if (m_lane_height < 18 || has_failed(slice)) return;
     double const room = (width - 6) / box_char_width;
     if (room < 1) return;
     auto const characters = static_cast<std::size_t>(room);
@@ -349,7 +334,7 @@ class Timeline {
   void write_merged() {
     // There is one growing group per lane; it is written when a box does not belong to it.
     std::vector<std::vector<Group>> groups(m_rows.names.size());
-    for (std::size_t row = 0; row != groups.size(); ++row) groups[row].resize(m_rows.lanes[row]);
+    for (std::size_t row = 0; row != groups.size(); ++row) groups[row].resize(m_lanes[row]);
     for (std::size_t i = 0; i != m_rows.slices.size(); ++i) {
       Slice const& slice = m_rows.slices[i];
       Group& group = groups[slice.row][std::min(slice.lane, most_lanes - 1)];
@@ -383,11 +368,11 @@ class Timeline {
     std::size_t failed = 0;
     for (std::size_t const i : done.slices) {
       Slice const& slice = m_rows.slices[i];
-      Look const& look = m_palette.look(i);
+      Look const& look = look_of(slice);
       time[{look.family, look.shade}] += slice.end - slice.begin;
       ++tasks[look.family];
       sum += slice.end - slice.begin;
-      failed += slice.task->state == TaskState::failed;
+      failed += has_failed(slice);
     }
     auto const most = std::max_element(
         time.begin(), time.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
@@ -396,7 +381,6 @@ class Timeline {
     double const share =
         std::min(1.0, static_cast<double>(sum) / static_cast<double>(time_covered));
     double const width = std::max(full, 0.5);
-    double const height = m_lane_height - (m_lane_height > 10 ? 2 : 1);
     Slice const& first = m_rows.slices[done.slices.front()];
     m_text += "<g><title>" + with_count(done.slices.size(), "task");
     if (failed != 0) m_text += " (" + std::to_string(failed) + " failed)";
@@ -405,135 +389,108 @@ class Timeline {
     std::size_t lines = 0;
     for (auto const& [family, count] : tasks) {
       if (lines++ == 4) break;
-      m_text += "\n" + std::to_string(count) + " \u00D7 ";
-      append_xml(m_text, m_palette.families()[family].name);
+      m_text += "\n" + std::to_string(count) + " \u00D7 " +
+                Impl::xml(m_look.palette.families()[family].name);
     }
     m_text += "</title>";
     std::string attributes = "class=\"tasks\" fill=\"" +
-                             hex(m_palette.colour(most->first.first, most->first.second)) + '"';
+                             hex(m_look.palette.colour(most->first.first, most->first.second)) +
+                             '"';
     if (share < 0.95) attributes += " fill-opacity=\"" + number(std::max(share, 0.25)) + '"';
-    rect(x(done.begin), y(first) + 1, width, height, attributes);
-    if (failed != 0) write_failure(x(done.begin), y(first) + 1, width, height);
+    rect(x(done.begin), y(first) + 1, width, m_box_height, attributes);
+    if (failed != 0) write_failure(x(done.begin), y(first) + 1, width, m_box_height);
     m_text += "</g>\n";
-    if (m_text.size() > 1 << 16) flush();
+    Impl::put_if_long(m_out, m_text);
   }
 
   // ---- Legend ----
 
-  struct LegendEntry {
-    std::vector<std::pair<Colour, std::string>> swatches;  // each with its step
-    std::string name;
-    std::string count;
-    bool failed = false;
-    bool critical = false;
-    double x = 0;
-    double y = 0;
-    double width = 0;
-  };
-
   static constexpr double swatch_width = 20;
   static constexpr double legend_line = 22;
 
-  void lay_out_legend() {
-    std::vector<Family const*> own;
-    std::size_t others = 0, other_tasks = 0;
-    for (Family const& family : m_palette.families()) {
-      if (family.hue == other_hue) {
-        ++others;
-        other_tasks += family.tasks;
-      } else {
-        own.push_back(&family);
-      }
-    }
-    for (Family const* family : own) {
-      LegendEntry entry;
-      std::size_t const shades = family->step ? std::min(family->values.size(), shade_count) : 1;
-      for (std::size_t s = 0; s != shades; ++s) {
-        std::string step = family->step ? std::to_string(family->values[s]) : "";
-        if (step.size() > 3) step.clear();
-        entry.swatches.emplace_back(shaded(family->hue, s), std::move(step));
-      }
-      entry.name = shortened(family->name, 60);
-      // The shades start again behind the last one.
-      if (family->step && family->values.size() > shade_count) entry.name = "\u2026  " + entry.name;
-      entry.count = with_count(family->tasks, "task");
-      m_legend.push_back(std::move(entry));
-    }
-    if (others != 0) {
-      m_legend.push_back({{{grey, ""}},
-                          others == 1 ? "1 other label" : std::to_string(others) + " other labels",
-                          with_count(other_tasks, "task")});
-    }
-    bool const any_failed =
-        std::any_of(m_rows.slices.begin(), m_rows.slices.end(),
-                    [](Slice const& slice) { return slice.task->state == TaskState::failed; });
-    if (any_failed) {
-      m_legend.push_back({{{white, ""}}, "failed", ""});
-      m_legend.back().failed = true;
-    }
-    if (std::size_t const tasks = m_critical.slices().size(); tasks >= 2) {
-      m_legend.push_back({{{white, ""}},
-                          "critical path",
-                          with_count(tasks, "task") + ", " + duration(m_critical.span_ns())});
-      m_legend.back().critical = true;
-    }
+  void write_legend() {
     double at_x = m_left, at_y = m_bottom + 52;
-    for (LegendEntry& entry : m_legend) {
-      std::size_t const characters = text_width(entry.name) + text_width(entry.count) + 2;
-      entry.width = static_cast<double>(entry.swatches.size()) * swatch_width + 8 +
-                    static_cast<double>(characters) * char_width + 18;
-      if (at_x > m_left && at_x + entry.width > page_width - margin) {
+    using Swatches = std::vector<std::pair<Colour, std::string>>;  // each with its step
+    auto const add = [&](Swatches const& swatches, std::string const& name,
+                         std::string const& count, auto const& mark) {
+      if (m_text.empty()) {
+        text(margin, at_y, "labels", soft());
+        m_text += '\n';
+      }
+      std::size_t const characters = text_width(name) + text_width(count) + 2;
+      double const width = static_cast<double>(swatches.size()) * swatch_width + 8 +
+                           static_cast<double>(characters) * char_width + 18;
+      if (at_x > m_left && at_x + width > page_width - margin) {
         at_x = m_left;
         at_y += legend_line;
       }
-      entry.x = at_x;
-      entry.y = at_y;
-      at_x += entry.width;
-    }
-    m_legend_height = m_legend.empty() ? 0 : at_y + 6 - (m_bottom + 34);
-  }
-
-  void write_legend() {
-    if (m_legend.empty()) return;
-    std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
-    text(margin, m_legend.front().y, "labels", soft);
-    m_text += '\n';
-    for (LegendEntry const& entry : m_legend) {
-      double at = entry.x;
-      for (auto const& [colour, step] : entry.swatches) {
-        rect(at, entry.y - 10.5, swatch_width - 1, 13, "fill=\"" + hex(colour) + '"');
-        if (entry.failed) write_failure(at, entry.y - 10.5, swatch_width - 1, 13);
-        if (entry.critical) rect(at + 1, entry.y - 9.5, swatch_width - 3, 11, critical_outline);
-        if (!step.empty()) {
+      double at = at_x;
+      for (auto const& [colour, step] : swatches) {
+        rect(at, at_y - 10.5, swatch_width - 1, 13, "fill=\"" + hex(colour) + '"');
+        mark(at, at_y - 10.5);
+        if (!step.empty())
           text(
-              at + (swatch_width - 1) / 2, entry.y - 0.8, step,
+              at + (swatch_width - 1) / 2, at_y - 0.8, step,
               "font-size=\"9\" text-anchor=\"middle\" fill=\"" + std::string(ink_on(colour)) + '"');
-        }
         at += swatch_width;
       }
-      m_text += "<text x=\"" + number(at + 6) + "\" y=\"" + number(entry.y) + "\">";
-      append_xml(m_text, entry.name);
-      if (!entry.count.empty()) {
-        m_text += "<tspan dx=\"8\" " + soft + ">" + entry.count + "</tspan>";
-      }
+      m_text += "<text x=\"" + number(at + 6) + "\" y=\"" + number(at_y) + "\">" + Impl::xml(name);
+      if (!count.empty()) m_text += "<tspan dx=\"8\" " + soft() + ">" + count + "</tspan>";
       m_text += "</text>\n";
+      at_x += width;
+      m_legend_height = at_y + 6 - (m_bottom + 34);
+    };
+    auto const no_mark = [](double, double) {};
+    std::size_t others = 0, other_tasks = 0;
+    for (Family const& family : m_look.palette.families()) {
+      if (family.hue == other_hue) {
+        ++others;
+        other_tasks += family.tasks;
+        continue;
+      }
+      Swatches swatches;
+      for (std::size_t s = 0; s != family.shades(); ++s) {
+        std::string step = family.step ? std::to_string(family.values[s]) : "";
+        if (step.size() > 3) step.clear();
+        swatches.emplace_back(shaded(family.hue, s), std::move(step));
+      }
+      // The shades start again behind the last one.
+      bool const is_cut = family.step && family.values.size() > Family::most_shades;
+      add(swatches, (is_cut ? "\u2026  " : "") + shortened(family.name, 60),
+          with_count(family.tasks, "task"), no_mark);
     }
+    if (others != 0)
+      add({{grey, ""}}, with_count(others, "other label"), with_count(other_tasks, "task"),
+          no_mark);
+    if (std::any_of(m_rows.slices.begin(), m_rows.slices.end(), has_failed))
+      add({{white, ""}}, "failed", "",
+          [&](double at, double y_top) { write_failure(at, y_top, swatch_width - 1, 13); });
+    if (std::size_t const tasks = m_look.critical.size(); !m_merge && tasks >= 2)
+      add({{white, ""}}, "critical path",
+          with_count(tasks, "task") + ", " + duration(m_look.critical_ns),
+          [&](double at, double y_top) {
+            rect(at + 1, y_top + 1, swatch_width - 3, 11, critical_outline);
+          });
   }
 
-  Trace const* m_trace;
-  Impl::TraceRows m_rows;
-  Palette m_palette;
-  Impl::CriticalSlices m_critical;
-  std::ostream* m_out;
+  static bool has_failed(Slice const& slice) { return slice.task->state == TaskState::failed; }
+  [[nodiscard]] Look const& look_of(Slice const& slice) const {
+    return *m_look.looks[m_look.of(slice)];
+  }
+
+  Impl::TraceLook const& m_look;
+  Impl::TraceRows const& m_rows;
+  std::vector<std::size_t> m_lanes;  // of each row, as far as they are drawn
+  std::ostream& m_out;
   std::uint64_t m_span;
   Unit m_unit;
   std::string m_text;
   std::vector<double> m_row_top;
-  std::vector<LegendEntry> m_legend;
   double m_left = 0;
   double m_width = 0;
   double m_bottom = 0;
   double m_lane_height = 0;
+  double m_box_height = 0;
   double m_padding = 0;
   double m_legend_height = 0;
   double m_grain = 1;
@@ -543,7 +500,7 @@ class Timeline {
 }  // namespace
 
 void Trace::write_svg(std::ostream& out) const {
-  Timeline(*this, out).write();
+  Timeline(Impl::TraceLook(*this), out).write();
 }
 
 }  // namespace trellis

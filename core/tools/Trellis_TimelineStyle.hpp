@@ -23,28 +23,6 @@ namespace trellis::Impl::TimelineStyle {
 
 // ---- Text ---------------------------------------------------------------------------------------
 
-inline void append_xml(std::string& out, std::string_view text) {
-  for (std::size_t at = 0; at != text.size();) {
-    char32_t const point = Impl::next_code_point(text, at);
-    switch (point) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        Impl::append_utf8(out, Impl::is_unprintable(point) ? char32_t{0xFFFD} : point);
-    }
-  }
-}
-
 // Formats pixels or percent with two decimals, independent of the locale of the stream or the
 // program.
 inline std::string number(double value) {
@@ -68,13 +46,14 @@ inline std::string shortened(std::string_view text, std::size_t width) {
   std::size_t used = 0;
   for (std::size_t at = 0; at != text.size();) {
     std::size_t const begin = at;
-    char32_t point = Impl::next_code_point(text, at);
+    char32_t const point = Impl::next_code_point(text, at);
     std::size_t const wide = point < 0x1100 ? 1 : 2;
     bool const fits =
         used + wide <= width && (used + wide < width || text_width(text.substr(begin)) <= wide);
     if (!fits) return line + "\u2026";
-    if (point == '\n' || point == '\t') point = ' ';
-    Impl::append_utf8(line, point);
+    line += point == 0xFFFD                  ? "\uFFFD"
+            : point == '\n' || point == '\t' ? " "
+                                             : text.substr(begin, at - begin);
     used += wide;
   }
   return line;
@@ -118,6 +97,10 @@ inline std::string duration(std::uint64_t ns) {
   return with_unit(ns, unit_for(ns));
 }
 
+inline std::string duration(double ns) {
+  return duration(static_cast<std::uint64_t>(std::llround(std::max(0.0, ns))));
+}
+
 // Returns a step of 1, 2 or 5 times a power of ten that divides the span into at most `count`
 // parts.
 inline std::uint64_t tick_step(std::uint64_t span, std::uint64_t count) {
@@ -156,40 +139,48 @@ inline SplitLabel split(std::string_view label) {
   return result;
 }
 
+// Returns a pattern with a text for each of its numbers.
+template <class F>
+std::string with_numbers(std::string_view pattern, F const& text_of) {
+  std::string label;
+  std::size_t n = 0;
+  for (char const c : pattern) {
+    if (c == '#')
+      label += text_of(n++);
+    else
+      label += c == '\x1F' ? '#' : c;
+  }
+  return label;
+}
+
 // Tasks whose labels differ only in numbers. They share a hue; one of the numbers, the family's
 // step, chooses the shade. That is the number that follows the program's outermost loop: in order
 // of submission it goes down least often and changes least often. So the tiles of two time steps
 // differ in shade, whatever the program calls them.
 struct Family {
+  std::string pattern;
   std::string name;  // "tile *,* step n"
   std::size_t tasks = 0;
   std::optional<std::size_t> step;    // which number it is; none when no number varies
   std::vector<std::uint64_t> values;  // of the step, sorted
   std::size_t hue = 0;
 
-  [[nodiscard]] std::size_t shade(std::vector<std::uint64_t> const& numbers) const;
+  // Four shades are used in turn, so that neighbouring steps always differ clearly. A ramp over all
+  // steps would not ensure that.
+  static constexpr std::size_t most_shades = 4;
+  [[nodiscard]] std::size_t shades() const {
+    return step ? std::min(values.size(), most_shades) : 1;
+  }
+  [[nodiscard]] std::size_t shade(std::vector<std::uint64_t> const& numbers) const {
+    if (!step) return 0;
+    auto const value = std::lower_bound(values.begin(), values.end(), numbers[*step]);
+    return static_cast<std::size_t>(value - values.begin()) % most_shades;
+  }
 };
-
-// Four shades are used in turn, so that neighbouring steps always differ clearly. A ramp over all
-// steps would not ensure that.
-inline constexpr std::size_t shade_count = 4;
-
-inline std::size_t Family::shade(std::vector<std::uint64_t> const& numbers) const {
-  if (!step) return 0;
-  auto const value = std::lower_bound(values.begin(), values.end(), numbers[*step]);
-  return static_cast<std::size_t>(value - values.begin()) % shade_count;
-}
 
 struct Colour {
   int red, green, blue;
 };
-
-inline Colour mixed(Colour from, Colour to, double part) {
-  auto const mix = [part](int a, int b) {
-    return static_cast<int>(std::lround(a + (b - a) * part));
-  };
-  return {mix(from.red, to.red), mix(from.green, to.green), mix(from.blue, to.blue)};
-}
 
 inline std::string hex(Colour colour) {
   constexpr std::string_view digits = "0123456789ABCDEF";
@@ -218,8 +209,12 @@ inline constexpr Colour white = {255, 255, 255};
 inline constexpr std::size_t other_hue = hues.size();
 
 inline Colour shaded(std::size_t hue, std::size_t shade) {
-  constexpr std::array<double, shade_count> lighter = {0.0, 0.28, 0.50, 0.70};
-  return mixed(hue == other_hue ? grey : hues[hue], white, lighter[shade]);
+  constexpr std::array<double, Family::most_shades> lighter = {0.0, 0.28, 0.50, 0.70};
+  auto const [red, green, blue] = hue == other_hue ? grey : hues[hue];
+  auto const mix = [part = lighter[shade]](int from) {
+    return static_cast<int>(std::lround(from + (255 - from) * part));
+  };
+  return {mix(red), mix(green), mix(blue)};
 }
 
 inline std::string_view ink_on(Colour colour) {
@@ -245,41 +240,23 @@ class Palette {
  public:
   explicit Palette(Impl::TraceRows const& trace) {
     // Slices are in order of time, but a program's loops show in the order of submission.
-    std::vector<std::size_t> order(trace.slices.size());
-    for (std::size_t i = 0; i != order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return trace.slices[a].task->id < trace.slices[b].task->id;
-    });
-    std::vector<SplitLabel> labels(order.size());
-    std::vector<std::string> patterns;
-    std::vector<std::size_t> family_of(order.size());
-    std::vector<std::vector<std::size_t>> members;
-    for (std::size_t const i : order) {
-      labels[i] = split(trace.slices[i].task->label);
-      auto const [entry, added] = m_index.emplace(labels[i].pattern, patterns.size());
-      if (added) {
-        patterns.push_back(labels[i].pattern);
-        members.emplace_back();
-      }
-      family_of[i] = entry->second;
-      members[entry->second].push_back(i);
+    std::vector<TaskRecord const*> order;
+    for (Impl::Slice const& slice : trace.slices) order.push_back(slice.task);
+    std::sort(order.begin(), order.end(),
+              [](TaskRecord const* a, TaskRecord const* b) { return a->id < b->id; });
+    std::vector<std::vector<std::vector<std::uint64_t>>> numbers;  // by family, by task
+    for (TaskRecord const* task : order) {
+      SplitLabel label = split(task->label);
+      auto const [entry, added] = m_index.emplace(std::move(label.pattern), numbers.size());
+      if (added) numbers.emplace_back();
+      numbers[entry->second].push_back(std::move(label.numbers));
     }
-    for (std::size_t f = 0; f != patterns.size(); ++f) {
-      m_families.push_back(make_family(patterns[f], members[f], labels));
-    }
-    choose_hues(patterns);
-    m_looks.reserve(order.size());
-    for (std::size_t i = 0; i != order.size(); ++i) {
-      Family const& family = m_families[family_of[i]];
-      Look look{family_of[i], family.shade(labels[i].numbers), std::nullopt};
-      if (family.step) look.step = labels[i].numbers[*family.step];
-      m_looks.push_back(look);
-    }
+    m_families.resize(numbers.size());
+    for (auto const& [pattern, f] : m_index) m_families[f] = make_family(pattern, numbers[f]);
+    choose_hues();
   }
 
   [[nodiscard]] std::vector<Family> const& families() const { return m_families; }
-  // Returns the look of the slice with this index.
-  [[nodiscard]] Look const& look(std::size_t slice) const { return m_looks[slice]; }
   [[nodiscard]] Colour colour(std::size_t family, std::size_t shade) const {
     return shaded(m_families[family].hue, shade);
   }
@@ -295,18 +272,19 @@ class Palette {
   }
 
  private:
-  static Family make_family(std::string_view pattern, std::vector<std::size_t> const& members,
-                            std::vector<SplitLabel> const& labels) {
+  static Family make_family(std::string const& pattern,
+                            std::vector<std::vector<std::uint64_t>> const& numbers) {
     Family family;
-    family.tasks = members.size();
-    std::vector<std::uint64_t> const& first = labels[members.front()].numbers;
+    family.pattern = pattern;
+    family.tasks = numbers.size();
+    std::vector<std::uint64_t> const& first = numbers.front();
     std::vector<bool> varies(first.size(), false);
     std::pair<std::size_t, std::size_t> least;
     for (std::size_t n = 0; n != first.size(); ++n) {
       std::pair<std::size_t, std::size_t> downs_and_changes{0, 0};
       std::uint64_t last = first[n];
-      for (std::size_t const i : members) {
-        std::uint64_t const value = labels[i].numbers[n];
+      for (std::vector<std::uint64_t> const& of_task : numbers) {
+        std::uint64_t const value = of_task[n];
         if (value < last) ++downs_and_changes.first;
         if (value != last) ++downs_and_changes.second;
         last = value;
@@ -319,40 +297,36 @@ class Palette {
     }
     if (family.step) {
       std::set<std::uint64_t> values;
-      for (std::size_t const i : members) values.insert(labels[i].numbers[*family.step]);
+      for (auto const& of_task : numbers) values.insert(of_task[*family.step]);
       family.values.assign(values.begin(), values.end());
     }
-    std::size_t n = 0;
-    for (char const c : pattern) {
-      if (c == '#') {
-        family.name += family.step == n ? "n" : varies[n] ? "*" : std::to_string(first[n]);
-        ++n;
-      } else {
-        family.name += c == '\x1F' ? '#' : c;
-      }
-    }
+    family.name = with_numbers(pattern, [&](std::size_t n) -> std::string {
+      return family.step == n ? "n" : varies[n] ? "*" : std::to_string(first[n]);
+    });
     return family;
   }
 
   // The families with most tasks get a hue of their own. A family's hue follows from its label, so
   // that it is the same in the next run. If two would share a hue, the later in alphabetical order
   // gets the next one.
-  void choose_hues(std::vector<std::string> const& patterns) {
+  void choose_hues() {
+    auto const is_before = [&](std::size_t a, std::size_t b) {
+      return m_families[a].pattern < m_families[b].pattern;
+    };
     std::vector<std::size_t> ranked(m_families.size());
     for (std::size_t f = 0; f != ranked.size(); ++f) ranked[f] = f;
     std::sort(ranked.begin(), ranked.end(), [&](std::size_t a, std::size_t b) {
       if (m_families[a].tasks != m_families[b].tasks)
         return m_families[a].tasks > m_families[b].tasks;
-      return patterns[a] < patterns[b];
+      return is_before(a, b);
     });
     std::size_t const own = std::min(ranked.size(), hues.size());
     for (std::size_t i = own; i < ranked.size(); ++i) m_families[ranked[i]].hue = other_hue;
-    std::sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(own),
-              [&](std::size_t a, std::size_t b) { return patterns[a] < patterns[b]; });
+    std::sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(own), is_before);
     std::size_t const available = own <= main_hues ? main_hues : hues.size();
     std::array<bool, hues.size()> taken{};
     for (std::size_t i = 0; i != own; ++i) {
-      auto hue = static_cast<std::size_t>(stable_hash(patterns[ranked[i]]) % available);
+      auto hue = static_cast<std::size_t>(stable_hash(m_families[ranked[i]].pattern) % available);
       while (taken[hue]) hue = (hue + 1) % available;
       taken[hue] = true;
       m_families[ranked[i]].hue = hue;
@@ -361,7 +335,6 @@ class Palette {
 
   std::map<std::string, std::size_t, std::less<>> m_index;  // of families, by pattern
   std::vector<Family> m_families;
-  std::vector<Look> m_looks;
 };
 
 }  // namespace trellis::Impl::TimelineStyle

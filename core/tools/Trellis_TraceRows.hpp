@@ -90,6 +90,24 @@ struct TraceRows {
     assign_lanes();
   }
 
+  /// Returns for each row the nanoseconds in which at least one task ran. `by_worker`: a task with
+  /// the threads of several workers counts once for each worker.
+  [[nodiscard]] std::vector<std::uint64_t> busy(bool by_worker = false) const {
+    std::vector<std::uint64_t> sum(names.size(), 0), reached(sum), reached_by_wide(sum);
+    for (Slice const& slice : slices) {
+      auto const add = [&](std::uint64_t& until, int times) {
+        std::uint64_t const from = std::max(slice.begin, until);
+        if (slice.end <= from) return;
+        sum[slice.row] += (slice.end - from) * static_cast<std::uint64_t>(times);
+        until = slice.end;
+      };
+      add(reached[slice.row], 1);
+      if (by_worker && slice.task->workers > 1)
+        add(reached_by_wide[slice.row], slice.task->workers - 1);
+    }
+    return sum;
+  }
+
  private:
   void sort() {
     std::stable_sort(slices.begin(), slices.end(), [](Slice const& a, Slice const& b) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,7 +16,9 @@ namespace trellis::Impl {
 
 using namespace TimelineStyle;
 
-std::string summary_of(Trace const& trace, TraceRows const& rows) {
+std::string summary_of(TraceLook const& look) {
+  Trace const& trace = look.trace;
+  TraceRows const& rows = look.rows;
   std::size_t failed = 0, cancelled = 0, running = 0, waiting = 0;
   for (TaskRecord const& task : trace.graph.nodes()) {
     failed += task.state == TaskState::failed;
@@ -27,7 +30,7 @@ std::string summary_of(Trace const& trace, TraceRows const& rows) {
   if (!rows.slices.empty()) {
     line += "  \u00B7  total span " + duration(rows.end - rows.begin);
     // Threads share the places of the workers: a row that has lent its place is not idle.
-    std::vector<std::uint64_t> const sums = busy_workers(rows);
+    std::vector<std::uint64_t> const sums = rows.busy(true);
     double const span = static_cast<double>(std::max<std::uint64_t>(rows.end - rows.begin, 1));
     auto const between = [&](std::size_t first, std::size_t last, std::size_t places) {
       std::uint64_t sum = 0;
@@ -84,29 +87,27 @@ std::vector<LabelTimes> label_times(TraceLook const& look) {
 }
 
 std::string statistics_text(TraceLook const& look) {
-  std::string text = summary_of(look.trace, look.rows) + "\n\n";
-  {
-    Columns table(text, 8);
-    table.row({"label", "tasks", "time", "mean", "shortest", "longest", "mean ready", "failed"});
-    for (LabelTimes const& label : label_times(look)) {
-      std::uint64_t const run = std::max<std::size_t>(label.run, 1);
-      table.row({shortened(label.name, 60), std::to_string(label.tasks), duration(label.time),
-                 duration(label.time / run), duration(label.shortest), duration(label.longest),
-                 duration(label.ready / run), std::to_string(label.failed)});
-    }
+  std::string text = summary_of(look) + "\n\n";
+  Columns labels;
+  labels.row({"label", "tasks", "time", "mean", "shortest", "longest", "mean ready", "failed"});
+  for (LabelTimes const& label : label_times(look)) {
+    std::uint64_t const run = std::max<std::size_t>(label.run, 1);
+    labels.row({shortened(label.name, 60), std::to_string(label.tasks), duration(label.time),
+                duration(label.time / run), duration(label.shortest), duration(label.longest),
+                duration(label.ready / run), std::to_string(label.failed)});
   }
-  text += '\n';
-  std::vector<std::uint64_t> const sums = busy(look.rows);
+  text += labels.text() + '\n';
+  std::vector<std::uint64_t> const sums = look.rows.busy();
   std::vector<std::size_t> tasks(sums.size(), 0);
   for (Slice const& slice : look.rows.slices) ++tasks[slice.row];
   double const span =
       static_cast<double>(std::max<std::uint64_t>(look.rows.end - look.rows.begin, 1));
-  Columns table(text, 4);
+  Columns table;
   table.row({"row", "tasks", "time", "busy"});
   for (std::size_t row = 0; row != sums.size(); ++row)
     table.row({shortened(look.rows.names[row], 60), std::to_string(tasks[row]), duration(sums[row]),
                percent_text(100 * static_cast<double>(sums[row]) / span)});
-  return text;
+  return text + table.text();
 }
 
 Counters counters_of(TraceLook const& look, std::size_t samples) {
@@ -128,38 +129,32 @@ Counters counters_of(TraceLook const& look, std::size_t samples) {
   };
   for (std::size_t k = 0; k != samples; ++k)
     all.time_ns.push_back(begin + static_cast<std::uint64_t>(static_cast<double>(k) * step));
-  std::vector<std::int64_t> spawned(samples, 0), pending(spawned), ready(spawned), running(spawned),
-      batched(spawned), batches(spawned);
+  for (auto* each :
+       {&all.spawned, &all.pending, &all.ready, &all.running, &all.batched, &all.batches})
+    each->assign(samples, 0);  // changes first, and at the end their sums
   std::set<std::uint32_t> met;
   for (TaskRecord const& task : nodes) {
     std::size_t at = sample_of(task.submitted_ns);
-    ++spawned[at];
-    std::vector<std::int64_t>* state = &pending;
-    ++pending[at];
-    auto const enter = [&](std::uint64_t ns, std::vector<std::int64_t>* next) {
+    ++all.spawned[at];
+    std::vector<std::uint64_t>* state = &all.pending;
+    ++all.pending[at];
+    auto const enter = [&](std::uint64_t ns, std::vector<std::uint64_t>* next) {
       at = std::max(at, sample_of(ns));
       --(*state)[at];
       state = next;
       if (state != nullptr) ++(*state)[at];
     };
-    if (task.ready_ns != 0) enter(task.ready_ns, &ready);
+    if (task.ready_ns != 0) enter(task.ready_ns, &all.ready);
     if (has_run(task)) {
-      enter(task.started_ns, &running);
-      if (task.batch != 0) ++batched[at];
-      if (task.batch != 0 && met.insert(task.batch).second) ++batches[at];
+      enter(task.started_ns, &all.running);
+      if (task.batch != 0) ++all.batched[at];
+      if (task.batch != 0 && met.insert(task.batch).second) ++all.batches[at];
     }
     if (task.state >= TaskState::done) enter(task.finished_ns, nullptr);
   }
-  auto const sums = [](std::vector<std::int64_t> const& changes, std::vector<std::uint64_t>& to) {
-    std::int64_t sum = 0;
-    for (std::int64_t const by : changes) to.push_back(static_cast<std::uint64_t>(sum += by));
-  };
-  sums(spawned, all.spawned);
-  sums(pending, all.pending);
-  sums(ready, all.ready);
-  sums(running, all.running);
-  sums(batches, all.batches);
-  sums(batched, all.batched);
+  for (auto* each :
+       {&all.spawned, &all.pending, &all.ready, &all.running, &all.batched, &all.batches})
+    std::partial_sum(each->begin(), each->end(), each->begin());
   return all;
 }
 

@@ -29,21 +29,18 @@ class VirtualDevices {
       for (std::size_t p = 0; p < nodes.size(); ++p)
         if (nodes[p].row >= 0 && static_cast<std::size_t>(nodes[p].row) >= trace.threads)
           tasks[nodes[p].space].push_back(p);
-    std::map<std::string, std::pair<std::size_t, int>> kinds;  // first device, tasks at a time
+    std::map<std::string, std::size_t> kinds;
     for (auto const& [name, of_device] : tasks) {
       std::string const kind = machine.devices > 0 ? kind_of(name) : name;
-      int const at_a_time = machine.tasks_per_device > 0 ? machine.tasks_per_device
-                                                         : most_at_a_time(nodes, of_device);
-      auto const [found, is_new] = kinds.try_emplace(kind, m_pools.size(), at_a_time);
-      if (is_new) m_pools.push_back({kind, {}, {}});
-      Pool& pool = m_pools[found->second.first];
-      int const places = std::max(found->second.second, at_a_time);
-      found->second.second = places;
-      std::size_t const devices =
-          machine.devices > 0 ? static_cast<std::size_t>(machine.devices) : 1;
-      pool.free.assign(devices, places);
-      pool.places = places;
-      for (std::size_t const p : of_device) m_of[p] = found->second.first;
+      auto const [found, is_new] = kinds.try_emplace(kind, m_pools.size());
+      if (is_new) m_pools.push_back({kind, {}, {}, 0});
+      Pool& pool = m_pools[found->second];
+      pool.places =
+          std::max(pool.places, machine.tasks_per_device > 0 ? machine.tasks_per_device
+                                                             : most_at_a_time(nodes, of_device));
+      pool.free.assign(machine.devices > 0 ? static_cast<std::size_t>(machine.devices) : 1,
+                       pool.places);
+      for (std::size_t const p : of_device) m_of[p] = found->second;
     }
   }
 
@@ -92,15 +89,11 @@ class VirtualDevices {
   }
 
  private:
-  struct Waiting {
-    std::size_t task;
-    std::size_t wanted;
-  };
   struct Pool {
     std::string name;
-    std::vector<int> free;  ///< number of free places, by device
-    std::deque<Waiting> queue;
-    int places = 1;  ///< of each device
+    std::vector<int> free;     ///< number of free places, by device
+    std::deque<Placed> queue;  ///< with the devices that they want
+    int places = 1;            ///< of each device
   };
 
   static std::string kind_of(std::string name) {

@@ -95,12 +95,6 @@ void Captures::find_declared() {
   }
 }
 
-void Captures::find_updated(void const* body) {
-  if (m_spec.ops->takes_views) return;
-  for (Declared const& each : m_declared)
-    if (each.only_updates && is_seen(body, *each.hold)) m_updated.push_back(each.request);
-}
-
 void Captures::look_at_copies(void const* body) {
   std::optional<CopyTurn> turn;
   if (!m_known.empty()) turn.emplace();
@@ -154,8 +148,7 @@ void Captures::look_at_copies(void const* body) {
   }
   for (std::size_t k = 0; k < known.size(); ++k)
     if (known[k].is_held) m_held.push_back(m_known[k].get());
-  find_updated(body);
-  find_missing(body);
+  compare_declared(body);
 }
 
 void Captures::look_at_bytes(void const* body) {
@@ -170,17 +163,20 @@ void Captures::look_at_bytes(void const* body) {
   for (Declared& each : m_declared) each.is_held = is_there(*each.hold);
   for (auto const& each : m_known)
     if (is_there(*each)) m_held.push_back(each.get());
-  find_updated(body);
-  find_missing(body);
+  compare_declared(body);
   m_knows_only_views = holds_any() && !knows_more(bytes);
   // The callable may have a View to pass it to tasks that it submits.
   if (!m_knows_only_views) m_held.clear();
 }
 
-void Captures::find_missing(void const* body) {
+/// Finds what is held and not declared as it should be, and what is declared and not held.
+void Captures::compare_declared(void const* body) {
   std::vector<Declared const*> missing;
-  for (Declared const& each : m_declared)
+  for (Declared const& each : m_declared) {
+    if (each.only_updates && !m_spec.ops->takes_views && is_seen(body, *each.hold))
+      m_updated.push_back(each.request);
     if (!each.is_held) missing.push_back(&each);
+  }
   if (missing.empty() || may_hide(body, missing)) return;
   for (Declared const* each : missing) m_missing.push_back(each->request);
 }

@@ -93,8 +93,7 @@ class Captures {
     bool is_held = false;
   };
   void find_declared();
-  void find_updated(void const* body);
-  void find_missing(void const* body);
+  void compare_declared(void const* body);
   [[nodiscard]] std::span<std::byte const> bytes_of(void const* body) const;
   [[nodiscard]] bool holds_any() const;
   [[nodiscard]] bool is_seen(void const* body, ResourceHold const& hold) const;

@@ -50,7 +50,7 @@ WarnAllocation* WarnFlow::known_at(Area const& area) {
 }
 
 void WarnFlow::forget(WarnAllocation& allocation, Dropped& dropped) {
-  for (auto const& area : allocation.areas) lost_after_wait(*area);
+  for (auto const& area : allocation.areas) over_after_wait(*area, false);
   auto const gone = m_allocations.find(allocation.begin);
   if (allocation.hold != nullptr)
     dropped.push_back(allocation.hold);
@@ -200,7 +200,7 @@ void WarnFlow::read(Touch const& touch, Sequence task, Label const& label) {
   auto const look = [&](WarnArea& each) {
     written = written || each.written;
     if (each.unread.task != task) each.unread.task = 0;
-    read_after_wait(each);
+    over_after_wait(each, true);
   };
   look(area);
   for (WarnArea::Overlap const& overlap : area.overlaps) look(*overlap.other);
@@ -210,7 +210,8 @@ void WarnFlow::read(Touch const& touch, Sequence task, Label const& label) {
   // A task before it may do what it does not declare.
   if (touch.mode != Mode::exclusive && area.of.is_on_host && m_order.newest().before.empty() &&
       !m_order.newest().may_be_anywhere() && never_touched(area.area.begin(), area.area.end()))
-    tell_never_touched(label, area);
+    tell(WarningKind::read_unwritten, label, area,
+         "reads " + named(area) + ", which nobody has written: its memory has never been touched");
 }
 
 void WarnFlow::write(Touch const& touch, Sequence task, Label const& label) {
@@ -221,13 +222,15 @@ void WarnFlow::write(Touch const& touch, Sequence task, Label const& label) {
   auto const look = [&](WarnArea& each, bool covered) {
     if (each.early.task != 0 && each.early.task != task && each.early.looks == looks)
       early = std::exchange(each.early, {});
-    if (overwrites && covered) lost_after_wait(each);
+    if (overwrites && covered) over_after_wait(each, false);
     if (each.unread.task == 0 || each.unread.task == task) return;
     if (overwrites && each.unread.looks == looks) {
       if (covered)
         tell_overwritten(each, label, area);
       else if (is_shifted(each.area, area.area) && is_same_call(each.unread.label, label))
-        tell_straddled(each, label, area);
+        tell(WarningKind::overwritten, label, area,
+             "writes " + named(area) + ", and another task of this call " + words_of(each) +
+                 "; nobody reads in between. Do the pieces overlap by mistake?");
     }
     if (covered) each.unread.task = 0;
   };
@@ -241,7 +244,7 @@ void WarnFlow::write(Touch const& touch, Sequence task, Label const& label) {
 }
 
 /// True if a task whose place in the order is known has named it.
-bool WarnFlow::is_recent(WarnAllocation const& allocation) const {
+bool WarnFlow::is_recent(WarnAllocation const& allocation) {
   return std::any_of(allocation.areas.begin(), allocation.areas.end(), [&](auto const& area) {
     Sequence const reader = area->readers.empty() ? 0 : area->readers.back();
     return m_order.find(std::max(area->writer, reader)) != nullptr;
@@ -260,11 +263,10 @@ void WarnFlow::sweep(Dropped& dropped) {
         WarnArea::By const& unread = area->unread;
         if (unread.task == 0 || unread.looks != looks) continue;
         tell_early(area->early, unread, *area);
-        Warning warning = about(WarningKind::never_read, unread.label, *area);
-        warning.text = call_of(unread.label) + " writes " + named(*area) +
-                       ", and nobody reads it: no task does, and the last View of it was gone "
-                       "before anybody waited";
-        m_teller.note(std::move(warning));
+        tell(WarningKind::never_read, unread.label, *area,
+             "writes " + named(*area) +
+                 ", and nobody reads it: no task does, and the last View of it was gone before "
+                 "anybody waited");
       }
     forget(allocation, dropped);
   }
@@ -303,7 +305,7 @@ void WarnFlow::holds_undeclared(Sequence task, Label const& label,
 
 /// Its predecessors are known now, but were not when the task was submitted.
 void WarnFlow::waits_for_none(Sequence task, Label const& label) {
-  m_order.waits_for_none(task);
+  if (WarnOrder::Node* const node = m_order.find(task)) node->may_wait = false;
   for (auto const& [begin, allocation] : m_allocations) {
     if (allocation->captures.empty()) continue;
     for (auto const& area : allocation->areas)
@@ -324,57 +326,41 @@ void WarnFlow::look_at_captures(WarnAllocation& allocation, WarnArea const& area
 
 // --- words ---------------------------------------------------------------------------------------
 
-Warning WarnFlow::about(WarningKind kind, Label const& task, WarnArea const& area) const {
+/// `text` goes on after the task.
+void WarnFlow::tell(WarningKind kind, Label const& task, WarnArea const& area,
+                    std::string const& text) {
   Warning warning;
   warning.kind = kind;
   warning.task = task.string();
   warning.place = task.place();
   warning.resource = area.of.label;
   warning.area = words_of(area);
-  return warning;
+  warning.text = call_of(task) + ' ' + text;
+  m_teller.note(std::move(warning));
 }
 
 /// `writer` is the only task that has written the area, and no task has read that.
 void WarnFlow::tell_early(WarnArea::By const& early, WarnArea::By const& writer,
                           WarnArea const& area) {
   if (early.task == 0 || early.task == writer.task || early.looks != writer.looks) return;
-  Warning warning = about(WarningKind::read_unwritten, early.label, area);
-  warning.text = call_of(early.label) + " reads " + named(area) + ", which no task has written; " +
-                 call_of(writer.label) +
-                 " writes it later, and nobody reads that. Are the calls in the right order?";
-  m_teller.note(std::move(warning));
-}
-
-void WarnFlow::tell_never_touched(Label const& label, WarnArea const& area) {
-  Warning warning = about(WarningKind::read_unwritten, label, area);
-  warning.text = call_of(label) + " reads " + named(area) +
-                 ", which nobody has written: its memory has never been touched";
-  m_teller.note(std::move(warning));
+  tell(WarningKind::read_unwritten, early.label, area,
+       "reads " + named(area) + ", which no task has written; " + call_of(writer.label) +
+           " writes it later, and nobody reads that. Are the calls in the right order?");
 }
 
 void WarnFlow::tell_overwritten(WarnArea const& lost, Label const& by, WarnArea const& with) {
   tell_early(lost.early, lost.unread, lost);
-  Warning warning = about(WarningKind::overwritten, lost.unread.label, lost);
-  warning.text = call_of(lost.unread.label) + " writes " + named(lost) + ", and " + call_of(by) +
-                 " writes " + words_of(with) +
-                 " over it; nobody reads it in between. If the second one goes on with what it "
-                 "finds, say read_write; if both use it as scratch memory, say exclusive";
-  m_teller.note(std::move(warning));
-}
-
-void WarnFlow::tell_straddled(WarnArea const& before, Label const& by, WarnArea const& with) {
-  Warning warning = about(WarningKind::overwritten, by, with);
-  warning.text = call_of(by) + " writes " + named(with) + ", and another task of this call " +
-                 words_of(before) + "; nobody reads in between. Do the pieces overlap by mistake?";
-  m_teller.note(std::move(warning));
+  tell(WarningKind::overwritten, lost.unread.label, lost,
+       "writes " + named(lost) + ", and " + call_of(by) + " writes " + words_of(with) +
+           " over it; nobody reads it in between. If the second one goes on with what it finds, "
+           "say read_write; if both use it as scratch memory, say exclusive");
 }
 
 void WarnFlow::tell_undeclared(Label const& holder, Label const& writer, WarnArea const& area) {
-  Warning warning = about(WarningKind::not_declared, holder, area);
-  warning.text = call_of(holder) + " captures \"" + area.of.label +
-                 "\", which it does not declare; " + call_of(writer) + " writes " + words_of(area) +
-                 ", and nothing orders the two. If it does not touch the View, say none(...)";
-  m_teller.note(std::move(warning));
+  tell(WarningKind::not_declared, holder, area,
+       "captures \"" + area.of.label + "\", which it does not declare; " + call_of(writer) +
+           " writes " + words_of(area) +
+           ", and nothing orders the two. If it does not touch the View, say none(...)");
 }
 
 }  // namespace trellis::Impl

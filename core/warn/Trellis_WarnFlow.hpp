@@ -144,7 +144,7 @@ class WarnFlow {
   [[nodiscard]] WarnAllocation* allocation_of(AccessRequest const& request, Dropped& dropped);
   [[nodiscard]] WarnAllocation* known_at(Area const& area);
   void forget_others_at(ResourceInfo const& info, bool is_kept, Dropped& dropped);
-  [[nodiscard]] bool is_recent(WarnAllocation const& allocation) const;
+  [[nodiscard]] bool is_recent(WarnAllocation const& allocation);
   void forget(WarnAllocation& allocation, Dropped& dropped);
 
   void order(std::vector<Touch> const& touches, Sequence task);
@@ -153,18 +153,15 @@ class WarnFlow {
   void look_at_captures(WarnAllocation& allocation, WarnArea const& area, Sequence task,
                         Label const& label);
 
-  [[nodiscard]] Warning about(WarningKind kind, Label const& task, WarnArea const& area) const;
+  void tell(WarningKind kind, Label const& task, WarnArea const& area, std::string const& text);
   void tell_early(WarnArea::By const& early, WarnArea::By const& writer, WarnArea const& area);
-  void tell_never_touched(Label const& label, WarnArea const& area);
   void tell_overwritten(WarnArea const& lost, Label const& by, WarnArea const& with);
-  void tell_straddled(WarnArea const& before, Label const& by, WarnArea const& with);
   void tell_undeclared(Label const& holder, Label const& writer, WarnArea const& area);
 
   // Waits: finds those after which the host cannot have read anything.
   void first_task_after_wait();
   void task_after_wait(Label const& label, bool is_plain);
-  void read_after_wait(WarnArea& area);
-  void lost_after_wait(WarnArea& area);
+  void over_after_wait(WarnArea& area, bool is_read);
   void check_wait();
   struct Wait {
     std::source_location site;

@@ -4,8 +4,10 @@
 
 #include <Trellis_Label.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <unordered_set>
 #include <vector>
 
 namespace trellis::Impl {
@@ -30,35 +32,59 @@ class WarnOrder {
     [[nodiscard]] bool may_be_anywhere() const { return unknown_before || may_wait; }
   };
 
-  Node& add(Label const& label, std::uint64_t looks);
+  Node& add(Label const& label, std::uint64_t looks) {
+    if (m_nodes.size() == most) m_nodes.pop_front();
+    Node& node = m_nodes.emplace_back();
+    node.label = label;
+    node.looks = looks;
+    ++m_last;
+    return node;
+  }
   /// Orders the newest task after all before it, and before all after it.
   void newest_is_barrier() { m_barrier = m_last; }
-  void add_edge(Sequence from, Node& to);
-  static void all_edges_are_there(Node& to);
-  /// Notes that the body of this task has been examined: it waits for no other task.
-  void waits_for_none(Sequence task);
+  void add_edge(Sequence from, Node& to) {
+    if (Node* const node = find(from)) node->has_next = true;
+    to.before.push_back(from);
+  }
+  static void all_edges_are_there(Node& to) {
+    std::sort(to.before.begin(), to.before.end());
+    to.before.erase(std::unique(to.before.begin(), to.before.end()), to.before.end());
+  }
 
   [[nodiscard]] Node& newest() { return m_nodes.back(); }
   /// 0: there is none.
   [[nodiscard]] Sequence last() const { return m_last; }
   /// Null if it has been forgotten.
-  [[nodiscard]] Node const* find(Sequence task) const {
-    return task > m_last - m_nodes.size() && task <= m_last
-               ? &const_cast<WarnOrder*>(this)->node(task)
+  [[nodiscard]] Node* find(Sequence task) {
+    Sequence const forgotten = m_last - m_nodes.size();
+    return task > forgotten && task <= m_last
+               ? &m_nodes[static_cast<std::size_t>(task - forgotten - 1)]
                : nullptr;
   }
   /// True if `to` may come after `from`, which is the earlier one.
-  [[nodiscard]] bool may_reach(Sequence from, Sequence to) const;
+  [[nodiscard]] bool may_reach(Sequence from, Sequence to) {
+    if (from == to || (from <= m_barrier && m_barrier <= to)) return true;
+    std::vector<Sequence> stack{to};
+    std::unordered_set<Sequence> seen{to};
+    while (!stack.empty()) {
+      Node const* const node = find(stack.back());
+      stack.pop_back();
+      if (node == nullptr || node->may_be_anywhere() || seen.size() > most_steps) return true;
+      for (Sequence const before : node->before) {
+        if (before == from) return true;
+        if (before > from && seen.insert(before).second) stack.push_back(before);
+      }
+    }
+    return false;
+  }
   /// Forgets all tasks up to this one.
-  void forget(Sequence last);
+  void forget(Sequence last) {
+    while (!m_nodes.empty() && m_last - m_nodes.size() < last) m_nodes.pop_front();
+  }
 
  private:
   static constexpr std::size_t most = std::size_t{1} << 16;
   static constexpr std::size_t most_steps = 4096;  ///< of a search
-
-  [[nodiscard]] Node& node(Sequence task) {
-    return m_nodes[static_cast<std::size_t>(task - (m_last - m_nodes.size()) - 1)];
-  }
 
   std::deque<Node> m_nodes;  ///< the last one is number `m_last`
   Sequence m_last = 0;

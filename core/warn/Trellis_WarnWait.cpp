@@ -49,15 +49,11 @@ void WarnFlow::task_after_wait(Label const& label, bool is_plain) {
   }
 }
 
-void WarnFlow::read_after_wait(WarnArea& area) {
+/// What was in the area before the wait is read, or it is lost and still counts as unread.
+void WarnFlow::over_after_wait(WarnArea& area, bool is_read) {
   if (area.output_of == 0 || area.output_of != m_wait.number) return;
   area.output_of = 0;
-  --m_wait.unread;
-}
-
-void WarnFlow::lost_after_wait(WarnArea& area) {
-  if (area.output_of == 0 || area.output_of != m_wait.number) return;
-  area.output_of = 0;  // it still counts as unread
+  if (is_read) --m_wait.unread;
 }
 
 void WarnFlow::check_wait() {

@@ -145,7 +145,7 @@ TEST(Page, LeavesOutTheShortestOfTooManyTasks) {
   ASSERT_EQ(data["id"].size(), 50u);
   EXPECT_LE(data["from"].size(), 10u);
   EXPECT_EQ(data["access"].size(), 60u);
-  EXPECT_EQ(data["critical"].size(), TraceLook(trace).critical.slices().size());
+  EXPECT_EQ(data["critical"].size(), TraceLook(trace).critical.size());
   std::string notes;
   for (Json const& note : data["notes"]) notes += note.get<std::string>() + '\n';
   EXPECT_THAT(notes, HasSubstr("This page shows 50 of 300 tasks."));

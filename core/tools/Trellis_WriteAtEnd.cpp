@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Analysis.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_Statistics.hpp>
+#include <Trellis_WhatIf.hpp>
 #include <engine/Trellis_Engine.hpp>
-#include <tools/Trellis_AnalysisAtEnd.hpp>
 #include <graph/Trellis_Environment.hpp>
-#include <tools/Trellis_TraceAtEnd.hpp>
 #include <tools/Trellis_Page.hpp>
+#include <tools/Trellis_SetGraphTools.hpp>
 
 #include <unistd.h>
 
@@ -17,8 +19,11 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -28,6 +33,78 @@
 
 namespace trellis::Impl {
 namespace {
+
+// --- TRELLIS_ANALYSIS ----------------------------------------------------------------------------
+
+/// Makes a policy like that of the graph, if it is known how to make one.
+std::shared_ptr<SchedulingPolicy> policy_like(std::string_view name, Graph const& graph) {
+  if (name == "fifo") return make_fifo_policy();
+  if (name != "priority") return make_work_stealing_policy();
+  auto policy = experimental::make_priority_policy();
+  policy->learn(graph);
+  return policy;
+}
+
+void write(std::string const& destination, std::string const& text) {
+  static std::mutex mutex;
+  static std::set<std::string> begun;  // the first graph of the process overwrites a file
+  std::lock_guard const lock(mutex);
+  if (destination == "stderr") {
+    std::cerr << text << std::flush;
+  } else if (destination == "stdout") {
+    std::cout << text << std::flush;
+  } else {
+    std::ofstream file(destination,
+                       begun.insert(destination).second ? std::ios::trunc : std::ios::app);
+    if (!(file << text << std::flush))
+      std::cerr << "Trellis: cannot write the analysis to \"" << destination << "\"" << std::endl;
+  }
+}
+
+/// Throws `Error` when the file of `TRELLIS_ANALYSIS` cannot be written. `graph` is the graph's
+/// name.
+void check_analysis_at_end(std::string const& graph) {
+  std::optional<std::string> const destination = text_from(Variable::analysis);
+  if (!destination || destination->empty() || *destination == "stderr" || *destination == "stdout")
+    return;
+  if (!std::ofstream(*destination, std::ios::app))
+    throw Error(Error::Kind::bad_input, "Trellis: " + graph + " cannot write its analysis to \"" +
+                                            *destination + "\" (TRELLIS_ANALYSIS)");
+}
+
+/// Returns what a closed graph has recorded; no tasks if it does not record.
+Trace trace_at_end(Engine& engine) {
+  return engine.events().recorder() != nullptr ? engine.trace() : Trace();
+}
+
+/// Returns the analysis and the predictions of this trace. Requires that the graph records.
+std::string analysis_at_end(Engine& engine, Trace const& trace) {
+  std::ostringstream out;
+  out << "Trellis: analysis of " << engine.options().name
+      << (engine.events().recorder()->is_complete()
+              ? ""
+              : ", whose record is incomplete: memory has run out")
+      << '\n';
+  write_analysis(out, trace);
+  out << '\n';
+  std::string_view const policy = engine.options().policy->name();
+  write_predictions(out, trace, [&] { return policy_like(policy, trace.graph); });
+  return out.str();
+}
+
+/// Writes what `TRELLIS_ANALYSIS` asks for. Writes nothing if it is not set, or if the graph has no
+/// tasks or does not record.
+void write_analysis_at_end(Engine& engine) noexcept try {
+  std::optional<std::string> const destination = text_from(Variable::analysis);
+  if (!destination || destination->empty()) return;
+  Trace const trace = trace_at_end(engine);
+  if (!trace.graph.nodes().empty()) write(*destination, analysis_at_end(engine, trace));
+} catch (std::exception const& error) {
+  std::cerr << "Trellis: no analysis of " << engine.options().name << ": " << error.what()
+            << std::endl;
+}
+
+// --- TRELLIS_TRACE -------------------------------------------------------------------------------
 
 namespace fs = std::filesystem;
 
@@ -87,26 +164,17 @@ void tell(std::string const& text) {
   std::cerr << ("Trellis: " + text + '\n') << std::flush;
 }
 
-/// One graph in the common folder.
-struct Entry {
-  std::string folder;
-  std::string title;
-  std::string summary;
-  std::string time;
-  friend bool operator==(Entry const&, Entry const&) = default;
-};
-
 /// Finds the graphs whose files are all written, the newest first.
-std::vector<Entry> entries_in(fs::path const& common) {
-  std::vector<Entry> entries;
+std::vector<GraphEntry> entries_in(fs::path const& common) {
+  std::vector<GraphEntry> entries;
   for (fs::directory_entry const& own : fs::directory_iterator(common)) {
     std::ifstream file(own.path() / summary_file);
-    Entry entry{own.path().filename().string(), {}, {}, {}};
+    GraphEntry entry{own.path().filename().string(), {}, {}, {}};
     if (std::getline(file, entry.title) && std::getline(file, entry.summary) &&
         std::getline(file, entry.time))
       entries.push_back(std::move(entry));
   }
-  std::sort(entries.begin(), entries.end(), [](Entry const& a, Entry const& b) {
+  std::sort(entries.begin(), entries.end(), [](GraphEntry const& a, GraphEntry const& b) {
     return a.time != b.time ? a.time > b.time : a.folder < b.folder;
   });
   return entries;
@@ -125,18 +193,15 @@ std::string page_of(fs::path const& common) {
 /// graphs of other processes end at the same time, so it looks again after it has written.
 template <class F>
 void write_common_page(fs::path const& common, fs::path const& own, F const& write_own) {
-  std::vector<Entry> entries = entries_in(common);
+  std::vector<GraphEntry> entries = entries_in(common);
   while (true) {
     fs::path const made = common / (own.filename().string() + ".part");
     write_file(made, [&](std::ostream& out) {
       if (entries.size() == 1) return write_own(out, entries.front().folder + '/');
-      std::vector<std::vector<std::string>> lines;
-      for (Entry const& entry : entries)
-        lines.push_back({entry.folder, entry.title, entry.summary, entry.time});
-      write_list_page(out, lines);
+      write_list_page(out, entries);
     });
     fs::rename(made, common / page_of(common));
-    std::vector<Entry> after = entries_in(common);
+    std::vector<GraphEntry> after = entries_in(common);
     if (after == entries) return;
     entries = std::move(after);
   }
@@ -158,29 +223,29 @@ void write_all(fs::path const& common, Engine& engine, TraceLook const& look) {
     page.analysis = std::string(error.what()) + '\n';
   }
   std::string const csv = statistics_csv(look, name);
-  write_file(own / "trace.json", [&](std::ostream& out) { trace.write_chrome_json(out); });
-  write_file(own / "timeline.svg", [&](std::ostream& out) { trace.write_svg(out); });
-  write_file(own / "graph.dot", [&](std::ostream& out) { trace.graph.write_dot(out); });
-  write_file(own / "graph.svg", [&](std::ostream& out) { trace.write_graph_svg(out); });
-  write_file(own / "analysis.txt", [&](std::ostream& out) { out << page.analysis; });
-  write_file(own / "statistics.txt", [&](std::ostream& out) { out << statistics_text(look); });
-  write_file(own / "statistics.csv", [&](std::ostream& out) { out << csv; });
-  write_file(own / "statistics.svg", [&](std::ostream& out) {
-    std::istringstream in(csv);
-    experimental::write_statistics_svg(in, out);
-  });
+  std::pair<char const*, std::function<void(std::ostream&)>> const files[] = {
+      {"trace.json", [&](std::ostream& out) { trace.write_chrome_json(out); }},
+      {"timeline.svg", [&](std::ostream& out) { trace.write_svg(out); }},
+      {"graph.svg", [&](std::ostream& out) { trace.write_graph_svg(out); }},
+      {"graph.dot", [&](std::ostream& out) { trace.graph.write_dot(out); }},
+      {"analysis.txt", [&](std::ostream& out) { out << page.analysis; }},
+      {"statistics.txt", [&](std::ostream& out) { out << statistics_text(look); }},
+      {"statistics.csv", [&](std::ostream& out) { out << csv; }},
+      {"statistics.svg", [&](std::ostream& out) {
+         std::istringstream in(csv);
+         experimental::write_statistics_svg(in, out);
+       }}};
+  for (auto const& [name_of_file, write] : files) write_file(own / name_of_file, write);
   auto const write_own = [&](std::ostream& out, std::string const& folder) {
     page.files.clear();
-    for (char const* file : {"trace.json", "timeline.svg", "graph.svg", "graph.dot", "analysis.txt",
-                             "statistics.txt", "statistics.csv", "statistics.svg"})
-      page.files.emplace_back(file, folder + file);
+    for (auto const& [file, write] : files) page.files.emplace_back(file, folder + file);
     if (folder.empty()) page.files.emplace_back("all graphs", "../index.html");
     write_page(out, look, page);
   };
   write_file(own / "index.html", [&](std::ostream& out) { write_own(out, ""); });
   write_file(own / summary_file, [&](std::ostream& out) {
     out << page.title << '\n'
-        << summary_of(trace, look.rows) << '\n'
+        << summary_of(look) << '\n'
         << now_as_text() << ", process " << getpid() << '\n';
   });
   write_common_page(common, own, write_own);
@@ -198,8 +263,9 @@ void tell_what_is_kept(Engine& engine, Trace const& trace) {
        "TRELLIS_TRACE=folder writes it.");
 }
 
-}  // namespace
-
+/// Tells once, on the standard error stream, that the folder of `TRELLIS_TRACE` cannot be made. The
+/// program goes on: the end of a graph tries again, and else writes to the folder for temporary
+/// files.
 void check_trace_at_end() {
   static std::atomic<bool> has_told{false};
   std::optional<std::string> const folder = text_from(Variable::trace);
@@ -211,6 +277,10 @@ void check_trace_at_end() {
        ". Each graph tries again when it ends.");
 }
 
+/// Writes what `TRELLIS_TRACE` asks for, for a closed graph that records, and tells where. Each
+/// graph has a folder of its own in that folder, which no other graph, process or run writes to.
+/// The page `index.html` in the common folder leads to them all. Where only `TRELLIS_RECORD` is
+/// set, tells what was recorded.
 void write_trace_at_end(Engine& engine) noexcept try {
   if (engine.events().recorder() == nullptr) return;
   std::optional<std::string> const folder = text_from(Variable::trace);
@@ -248,6 +318,18 @@ void write_trace_at_end(Engine& engine) noexcept try {
 } catch (std::exception const& error) {
   std::cerr << "Trellis: no trace of " << engine.options().name << ": " << error.what()
             << std::endl;
+}
+
+}  // namespace
+
+void check_end(std::string const& graph) {
+  check_analysis_at_end(graph);
+  check_trace_at_end();
+}
+
+void write_end(Engine& engine) noexcept {
+  write_analysis_at_end(engine);
+  write_trace_at_end(engine);
 }
 
 }  // namespace trellis::Impl

@@ -1,150 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_PAGETIMELINE_HPP
-#define TRELLIS_IMPL_PAGETIMELINE_HPP
-
-#include <string_view>
-
-namespace trellis::Impl {
-
-/// The first half of the script of the page that shows a trace: the timeline. `D` is what `Data` in
-/// Trellis_Page.cpp writes: k and other tasks are indices into its columns.
-inline constexpr std::string_view page_timeline = R"js('use strict';
-(() => {
-const D = JSON.parse(document.getElementById('data').textContent);
-const byId = id => document.getElementById(id);
-const states = ['pending', 'ready', 'running', 'done', 'failed', 'cancelled'];
-const count = D.id.length;
-const startHash = location.hash;
-const el = (tag, properties = {}, ...children) => {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-};
-
-// ---- Text ----
-
-function duration(ns) {
-  const sign = ns < 0 ? '\u2212' : '';
-  ns = Math.abs(ns);
-  let step = 1;
-  while (ns / step >= 10000) step *= 10;
-  ns = Math.round(ns / step) * step;
-  const [unit, scale] = ns < 1e3 ? ['ns', 1] : ns < 1e6 ? ['\u00B5s', 1e3]
-    : ns < 1e9 ? ['ms', 1e6] : ['s', 1e9];
-  return sign + Number((ns / scale).toPrecision(12)) + ' ' + unit;
-}
-const percent = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(1) + ' %' : '\u2013';
-const labelOf = k => D.texts[D.label[k]];
-const colourOf = (family, shade) => family < 0 ? '#808080' : D.families[family][2][shade];
-const swatch = colour => {
-  const made = el('span', {className: 'swatch'});
-  made.style.background = colour;
-  return made;
-};
-const counted = (number, noun) => number + ' ' + noun + (number === 1 ? '' : 's');
-
-// ---- Neighbours ----
-
-// The edges of task k are list[first[k]] up to list[first[k + 1]].
-function edgesBy(ends) {
-  const first = new Uint32Array(count + 1), list = new Uint32Array(ends.length);
-  for (const k of ends) ++first[k + 1];
-  for (let k = 0; k < count; ++k) first[k + 1] += first[k];
-  const next = first.slice();
-  ends.forEach((k, e) => { list[next[k]++] = e; });
-  return k => list.subarray(first[k], first[k + 1]);
-}
-const edgesTo = edgesBy(D.to), edgesFrom = edgesBy(D.from);
-const firstAccess = new Uint32Array(count + 1);
-D.accesses.forEach((number, k) => { firstAccess[k + 1] = firstAccess[k] + number; });
-const slicesOf = new Map();
-D.slice_task.forEach((k, s) => {
-  if (slicesOf.has(k)) slicesOf.get(k).push(s); else slicesOf.set(k, [s]);
-});
-const critical = new Set(D.critical);
-const children = new Map();
-D.parent.forEach((parent, k) => {
-  if (parent < 0) return;
-  if (children.has(parent)) children.get(parent).push(k); else children.set(parent, [k]);
-});
-const timeOf = k => (slicesOf.get(k) || []).reduce((sum, s) => sum + D.slice_time[s], 0);
-
-// ---- What is chosen ----
-
-let chosen = -1;      // a task
-let lit = null;       // the tasks that a search or the legend shows; null: all
-let onlyPath = false; // the critical path stands out
-let filter = null;    // the family that the legend shows
-
-// ---- Gestures ----
-
-// Calls pan(dx, dy), zoom(factor, x, y), tap(x, y) and hover(x, y, event or null) of `view`.
-function gestures(target, view) {
-  const at = new Map();
-  let moved = 0;
-  const place = event => {
-    const box = target.getBoundingClientRect();
-    return {x: event.clientX - box.left, y: event.clientY - box.top};
-  };
-  target.addEventListener('pointerdown', event => {
-    if (event.button > 0) return;
-    if (at.size === 0) moved = 0;
-    at.set(event.pointerId, place(event));
-  });
-  target.addEventListener('pointermove', event => {
-    const now = place(event), before = at.get(event.pointerId);
-    if (!before) {
-      if (event.pointerType === 'mouse') view.hover(now.x, now.y, event);
-      return;
-    }
-    view.hover(0, 0, null);
-    const other = [...at].filter(([id]) => id !== event.pointerId).map(([, point]) => point)[0];
-    moved += Math.hypot(now.x - before.x, now.y - before.y);
-    if (moved > 5 && !target.hasPointerCapture(event.pointerId))
-      target.setPointerCapture(event.pointerId);
-    if (other) {
-      const apart = Math.hypot(before.x - other.x, before.y - other.y);
-      if (apart > 10)
-        view.zoom(Math.hypot(now.x - other.x, now.y - other.y) / apart,
-                  (now.x + other.x) / 2, (now.y + other.y) / 2);
-      view.pan((now.x - before.x) / 2, (now.y - before.y) / 2);
-    } else if (moved > 5) {
-      view.pan(now.x - before.x, now.y - before.y);
-    }
-    at.set(event.pointerId, now);
-  });
-  const end = event => {
-    if (!at.delete(event.pointerId) || event.type !== 'pointerup' || moved > 5) return;
-    const now = place(event);
-    view.tap(now.x, now.y, event);
-  };
-  target.addEventListener('pointerup', end);
-  target.addEventListener('pointercancel', end);
-  target.addEventListener('pointerleave', () => view.hover(0, 0, null));
-  target.addEventListener('wheel', event => {
-    const now = place(event);
-    if (event.ctrlKey || event.metaKey) {
-      event.preventDefault();
-      view.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0025)), now.x, now.y);
-    } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-      event.preventDefault();
-      view.pan(-(event.deltaX || event.deltaY), 0);
-    }
-  }, {passive: false});
-}
-
-function tip(text, event) {
-  const shown = byId('tip');
-  shown.hidden = !text;
-  if (!text) return;
-  shown.textContent = text;
-  const box = shown.getBoundingClientRect();
-  shown.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8)) + 'px';
-  const below = event.clientY + 18;
-  shown.style.top = (below + box.height > innerHeight ? event.clientY - box.height - 10 : below) +
-    'px';
-}
-
 // ---- Timeline ----
 
 const canvas = byId('timeline');
@@ -172,7 +26,7 @@ const timeline = (() => {
   for (const lane of lanes) {  // slices of the last lane may overlap
     let most = 0;
     lane.reach = Float64Array.from(lane.slices, s =>
-      most = Math.max(most, D.slice_begin[s] + D.slice_time[s]));
+      most = Math.max(most, endOf(s)));
   }
   let left = 0, width = 1, pattern = null, waiting = false;
 
@@ -216,21 +70,12 @@ const timeline = (() => {
   const isDim = k => (lit && !lit[k]) || (onlyPath && !critical.has(k));
 
   function draw() {
-    const css = getComputedStyle(document.documentElement);
+    const {g, full, left: room, colour, font} = draws(canvas, bottom + 28);
     const [ink, soft, line, stripe, accent, bad, before, after] =
-      ['ink', 'soft', 'line', 'row', 'accent', 'bad', 'before', 'after']
-        .map(name => css.getPropertyValue('--' + name).trim());
-    const full = canvas.clientWidth, scale = devicePixelRatio || 1;
-    left = full < 600 ? 84 : 136;
+      ['ink', 'soft', 'line', 'row', 'accent', 'bad', 'before', 'after'].map(colour);
+    left = room;
     const side = full < 600 ? 4 : 58;
     width = Math.max(full - left - side, 50);
-    canvas.style.height = bottom + 28 + 'px';
-    canvas.width = Math.round(full * scale);
-    canvas.height = Math.round((bottom + 28) * scale);
-    const g = canvas.getContext('2d');
-    g.scale(scale, scale);
-    const font = size => { g.font = size + 'px system-ui,Helvetica,Arial,sans-serif'; };
-    g.textBaseline = 'middle';
     rows.forEach((row, r) => {
       g.fillStyle = stripe;
       if (r % 2 === 0) g.fillRect(0, row.y, full, row.height);
@@ -294,7 +139,7 @@ const timeline = (() => {
     function drawSlice(g, s, lane, drawn) {
       const k = D.slice_task[s];
       const from = Math.max(x(D.slice_begin[s]), left - 2);
-      const to = Math.min(x(D.slice_begin[s] + D.slice_time[s]), left + width + 2);
+      const to = Math.min(x(endOf(s)), left + width + 2);
       const wide = to - from > 3 ? to - from - 0.6 : Math.max(to - from, 0.6);
       if (to <= drawn && D.state[k] !== 4) return drawn;  // a wider one hides it
       const colour = colourOf(D.family[k], D.shade[k]);
@@ -323,8 +168,7 @@ const timeline = (() => {
     }
   }
   function tickText(t, step) {
-    const [unit, scale] = span < 1e3 ? ['ns', 1] : span < 1e6 ? ['\u00B5s', 1e3]
-      : span < 1e9 ? ['ms', 1e6] : ['s', 1e9];
+    const [unit, scale] = unitOf(span);
     const decimals = Math.max(0, Math.ceil(Math.log10(scale / step)));
     return (t / scale).toFixed(decimals) + ' ' + unit;
   }
@@ -343,7 +187,7 @@ const timeline = (() => {
   const middle = s => laneOf(s).y + high / 2;
   const ownSlice = k => (slicesOf.get(k) || []).find(s => !D.slice_late[s]);
   function join(g, a, b) {
-    const from = Math.min(D.slice_begin[a] + D.slice_time[a], D.slice_begin[b]);
+    const from = Math.min(endOf(a), D.slice_begin[b]);
     g.moveTo(x(from), middle(a));
     g.lineTo(x(D.slice_begin[b]), middle(b));
   }
@@ -372,7 +216,7 @@ const timeline = (() => {
           if (isBefore) join(g, s, own); else join(g, own, s);
         }
         g.rect(x(D.slice_begin[s]), laneOf(s).y + 1,
-               x(D.slice_begin[s] + D.slice_time[s]) - x(D.slice_begin[s]), high - 2);
+               x(endOf(s)) - x(D.slice_begin[s]), high - 2);
       }
       g.stroke();
     };
@@ -382,7 +226,7 @@ const timeline = (() => {
     g.lineWidth = 3;
     for (const s of slicesOf.get(chosen)) {
       const from = x(D.slice_begin[s]);
-      const wide = Math.max(x(D.slice_begin[s] + D.slice_time[s]) - from, 3);
+      const wide = Math.max(x(endOf(s)) - from, 3);
       g.strokeRect(from, laneOf(s).y, wide, high);
     }
   }
@@ -393,7 +237,7 @@ const timeline = (() => {
     for (let i = firstIn(lane, timeAt(at - 4)); i < lane.slices.length; ++i) {
       const s = lane.slices[i], from = x(D.slice_begin[s]);
       if (from > at + 4) break;
-      const to = x(D.slice_begin[s] + D.slice_time[s]);
+      const to = x(endOf(s));
       const apart = at < from ? from - at : at > to ? at - to : 0;
       if (apart < least) { least = apart; best = s; }
       if (apart === 0) break;
@@ -440,8 +284,3 @@ const timeline = (() => {
             return [x(D.slice_begin[s] + D.slice_time[s] / 2), middle(s)];
           }};
 })();
-)js";
-
-}  // namespace trellis::Impl
-
-#endif
