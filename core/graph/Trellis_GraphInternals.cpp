@@ -159,27 +159,24 @@ void GraphInternals::shrink_to_children(TaskHandle const& self) {
   EngineOf(self)->features().demotions.shrink_to_children(self);
 }
 
-namespace {
-
-void check_is_of(TaskGraph const& graph, TaskHandle const& task, GraphControl const* control,
-                 std::uint64_t generation) {
-  if (task.valid() && task.control == control && task.generation == generation) return;
+void GraphInternals::require_of(TaskGraph const& graph, TaskHandle const& task, char const* wrong) {
+  if (task.valid() && task.control == graph.m_control && task.generation == graph.m_generation)
+    return;
   refuse_model_task(task);
-  throw Error(Error::Kind::bad_input,
-              "Trellis: " + graph.options().name +
-                  " is to demote a task of another graph, or a future that no task belongs to");
+  throw Error(Error::Kind::bad_input, "Trellis: " + graph.m_options.name + " is to " + wrong);
 }
 
-}  // namespace
+static constexpr char demotes_none[] =
+    "demote a task of another graph, or a future that no task belongs to";
 
 bool GraphInternals::demote_other(TaskGraph const& graph, TaskHandle const& task,
                                   std::span<AccessRequest const> to) {
-  check_is_of(graph, task, graph.m_control, graph.m_generation);
+  require_of(graph, task, demotes_none);
   return graph.engine().features().demotions.demote_other(task, to);
 }
 bool GraphInternals::release_other(TaskGraph const& graph, TaskHandle const& task,
                                    std::span<AccessRequest const> what) {
-  check_is_of(graph, task, graph.m_control, graph.m_generation);
+  require_of(graph, task, demotes_none);
   return graph.engine().features().demotions.release_other(task, what);
 }
 void GraphInternals::add_local(TaskHandle const& self, AccessRequest const& what) {

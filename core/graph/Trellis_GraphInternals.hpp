@@ -81,6 +81,8 @@ struct GraphInternals {
   static int threads_of(TaskHandle const& other, AskedThreads asked);
 
   // For any task of the graph, from anywhere; see TaskGraph.
+  /// Throws `Error` when it is none of the graph's; `wrong` says what the graph is to do.
+  static void require_of(TaskGraph const& graph, TaskHandle const& task, char const* wrong);
   static bool demote_other(TaskGraph const& graph, TaskHandle const& task,
                            std::span<AccessRequest const> to);
   static bool release_other(TaskGraph const& graph, TaskHandle const& task,

@@ -30,17 +30,17 @@ bool TaskHandle::is_done() const {
 }
 
 void TaskHandle::wait() const {
-  if (Frame* const frame = Frame::of(*this)) {
-    frame->kernel.waiting().wait_for(*this, frame);
-    frame->kernel.waiting().note_known(*this);
-    frame->kernel.note_look();
-  } else if (EnginePin const graph = pin()) {
-    graph->waiting().wait_for(*this, nullptr);
-    graph->waiting().note_known(*this);
-    graph.kernel().note_look();
-  } else {
+  auto const wait_in = [&](Kernel& kernel, Frame* frame) {
+    kernel.waiting().wait_for(*this, frame);
+    kernel.waiting().note_known(*this);
+    kernel.note_look();
+  };
+  if (Frame* const frame = Frame::of(*this))
+    wait_in(frame->kernel, frame);
+  else if (EnginePin const graph = pin())
+    wait_in(graph.kernel(), nullptr);
+  else
     refuse_model_task(*this);
-  }
 }
 
 void TaskHandle::wait_and_rethrow() const {

@@ -6,7 +6,6 @@
 #include <graph/Trellis_Environment.hpp>
 #include <task/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphInternals.hpp>
-#include <graph/Trellis_ModelTasks.hpp>
 #include <graph/Trellis_Runtime.hpp>
 #include <trace/Trellis_GraphTools.hpp>
 #include <trace/Trellis_Warnings.hpp>
@@ -101,11 +100,8 @@ Impl::Engine& TaskGraph::engine() const {
 }
 
 void TaskGraph::ask_to_stop(Impl::TaskHandle const& task) {
-  Impl::refuse_model_task(task);
-  if (!task.valid() || task.control != m_control || task.generation != m_generation)
-    throw Error(Error::Kind::bad_input,
-                "Trellis: " + m_options.name +
-                    " is to cancel a future of another graph, or one that no task belongs to");
+  Impl::GraphInternals::require_of(
+      *this, task, "cancel a future of another graph, or one that no task belongs to");
   engine().features().cancellation.ask(task);
 }
 void TaskGraph::add(Impl::TagRule&& rule) {

@@ -333,32 +333,29 @@ void Iterations::admit_collected(Iteration& iteration, Vector<Unpublished>& admi
   }
 }
 
-void Iterations::publish(Vector<Unpublished> const& admitted) {
+/// Calls `collect`, which admits tasks, under the lock, and publishes these.
+void Iterations::admit_and_publish(FunctionRef<void(Vector<Unpublished>& admitted)> collect) {
+  Vector<Unpublished> admitted;
+  DeferDestructors const until_published;
+  {
+    std::lock_guard const lock(m_submission);
+    collect(admitted);
+  }
   Frame* const frame = Frame::of(m_kernel);
   for (Unpublished const& each : admitted) m_admission.publish(*each.task, each.rest, frame);
 }
 
 void Iterations::admit(Iteration* iteration) {
-  Vector<Unpublished> admitted;
-  DeferDestructors const until_published;
-  {
-    std::lock_guard const lock(m_submission);
-    admit_collected(*iteration, admitted);
-  }
-  publish(admitted);
+  admit_and_publish([&](auto& admitted) { admit_collected(*iteration, admitted); });
 }
 
 /// Admits the collected tasks of the iterations that `which` chooses, on all threads.
 void Iterations::admit(FunctionRef<bool(Iteration const&)> which) {
   if (m_collecting.load(std::memory_order_acquire) == 0) return;
-  Vector<Unpublished> admitted;
-  DeferDestructors const until_published;
-  {
-    std::lock_guard const lock(m_submission);
+  admit_and_publish([&](auto& admitted) {
     for (std::size_t k = m_iterations.size(); k-- > 0;)
       if (which(*m_iterations[k])) admit_collected(*m_iterations[k], admitted);
-  }
-  publish(admitted);
+  });
 }
 
 /// A thread that finds that no iteration collects happens after the tasks have got their ids: the

@@ -76,7 +76,7 @@ class Iterations {
     std::int32_t rest;  ///< what has to be taken off its count
   };
   void admit_collected(Iteration& iteration, Vector<Unpublished>& admitted);
-  void publish(Vector<Unpublished> const& admitted);
+  void admit_and_publish(FunctionRef<void(Vector<Unpublished>& admitted)> collect);
 
   Kernel& m_kernel;
   Submission& m_admission;

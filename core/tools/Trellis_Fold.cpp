@@ -9,7 +9,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 
 namespace trellis::Impl {

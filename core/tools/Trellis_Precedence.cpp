@@ -6,7 +6,6 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 
 namespace trellis::Impl {
 namespace {

@@ -19,8 +19,8 @@ class Engine;
 /// Throws `Error` when the file of `TRELLIS_ANALYSIS` cannot be written. Only tells, once, when the
 /// folder of `TRELLIS_TRACE` cannot be made. `graph` is the graph's name.
 void check_end(std::string const& graph);
-/// Writes what `TRELLIS_ANALYSIS` and `TRELLIS_TRACE` ask for, for a closed graph. Reports errors on
-/// the standard error stream.
+/// Writes what `TRELLIS_ANALYSIS` and `TRELLIS_TRACE` ask for, for a closed graph. Reports errors
+/// on the standard error stream.
 void write_end(Engine& engine) noexcept;
 
 }  // namespace trellis::Impl

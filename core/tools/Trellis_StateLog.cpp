@@ -26,7 +26,6 @@ namespace {
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -35,7 +34,6 @@ namespace {
 #include <set>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 namespace trellis {
 namespace {

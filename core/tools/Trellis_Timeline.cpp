@@ -5,12 +5,8 @@
 #include <Trellis_Graph.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
-#include <optional>
 #include <ostream>
-#include <set>
 #include <string_view>
 #include <utility>
 

@@ -26,6 +26,7 @@ function duration(ns) {
 const percent = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(1) + ' %' : '\u2013';
 const labelOf = k => D.texts[D.label[k]];
 const colourOf = (family, shade) => family < 0 ? '#808080' : D.families[family][2][shade];
+const colourOfTask = k => colourOf(D.family[k], D.shade[k]);
 const swatch = colour => {
   const made = el('span', {className: 'swatch'});
   made.style.background = colour;

@@ -27,15 +27,15 @@ function definitions(pairs) {
       list.append(el('dt', {textContent: name}), el('dd', {}, value));
   return list;
 }
-function taskButton(k, remark) {
-  return el('button', {className: 'task', onclick: () => choose(k)},
-            swatch(colourOf(D.family[k], D.shade[k])), el('span', {textContent: labelOf(k)}),
-            el('span', {textContent: remark}));
-}
+const heading = (colour, textContent) => el('h2', {}, swatch(colour), el('span', {textContent}));
+const entry = (colour, textContent, remark, onclick) => el('button', {className: 'task', onclick},
+  swatch(colour), el('span', {textContent}), el('span', {textContent: remark}));
+const row = (tag, texts) => el('tr', {}, ...texts.map(textContent => el(tag, {textContent})));
 function tasksList(title, items) {  // of [task, remark]
   if (!items.length) return [el('h3', {textContent: title + ': none'})];
   const most = 60;
-  const shown = items.slice(0, most).map(([k, remark]) => taskButton(k, remark));
+  const shown = items.slice(0, most).map(
+    ([k, remark]) => entry(colourOfTask(k), labelOf(k), remark, () => choose(k)));
   if (items.length > most)
     shown.push(el('p', {className: 'soft', textContent: 'and ' + (items.length - most) + ' more'}));
   return [el('h3', {textContent: title + ': ' + items.length}), ...shown];
@@ -90,13 +90,11 @@ function choose(k) {
   const rows = [...new Set(own.map(s => D.rows[D.slice_row[s]][0]))].join(', ');
   const ready = D.ready[k], submitted = D.submitted[k];
   const accesses = el('table');
-  if (D.accesses[k]) accesses.append(el('tr', {}, ...['mode', 'view', 'area'].map(
-    textContent => el('th', {textContent}))));
+  if (D.accesses[k]) accesses.append(row('th', ['mode', 'view', 'area']));
   for (let a = firstAccess[k]; a < firstAccess[k + 1]; ++a)
-    accesses.append(el('tr', {}, ...D.texts[D.access[a]].split('\t').map(
-      textContent => el('td', {textContent}))));
+    accesses.append(row('td', D.texts[D.access[a]].split('\t')));
   fill(
-    el('h2', {}, swatch(colourOf(D.family[k], D.shade[k])), el('span', {textContent: labelOf(k)})),
+    heading(colourOfTask(k), labelOf(k)),
     ...badges,
     definitions([
       ['Worker', rows || 'did not run'], ['Took', end === null ? null : duration(end - begin)],
@@ -121,21 +119,19 @@ function choose(k) {
   timeline.show(k);
   timeline.later();
 }
-const colourOfFirst = ([k]) => k === undefined ? '#808080' : colourOf(D.family[k], D.shade[k]);
+const colourOfFirst = ([k]) => k === undefined ? '#808080' : colourOfTask(k);
 function chooseNode(f, node) {
   const {fold, tasks, edges} = graphs[f], [label, number, time, inner, ...of] = fold.nodes[node];
   if (number === 1 && tasks[node].length) return choose(tasks[node][0]);
   chosen = -1;
   const near = (one, other) => edges.filter(edge => +edge.dataset[one] === node).map(edge => {
     const next = +edge.dataset[other];
-    return el('button', {className: 'task', onclick: () => chooseNode(f, next)},
-              swatch(colourOfFirst(graphs[f].tasks[next])),
-              el('span', {textContent: fold.nodes[next][0]}),
-              el('span', {textContent: edge.textContent}));
+    return entry(colourOfFirst(tasks[next]), fold.nodes[next][0], edge.textContent,
+                 () => chooseNode(f, next));
   });
   const before = near('to', 'from'), after = near('from', 'to');
   fill(
-    el('h2', {}, swatch(colourOfFirst(tasks[node])), el('span', {textContent: label})),
+    heading(colourOfFirst(tasks[node]), label),
     definitions([
       ['Stands for', counted(number, 'task')], ['Took', duration(time) + ' in all'],
       ['Mean', number ? duration(time / number) : null],

@@ -142,7 +142,7 @@ const timeline = (() => {
       const to = Math.min(x(endOf(s)), left + width + 2);
       const wide = to - from > 3 ? to - from - 0.6 : Math.max(to - from, 0.6);
       if (to <= drawn && D.state[k] !== 4) return drawn;  // a wider one hides it
-      const colour = colourOf(D.family[k], D.shade[k]);
+      const colour = colourOfTask(k);
       const height = high > 4 ? high - 2 : high - 0.5;
       g.globalAlpha = isDim(k) ? 0.16 : D.state[k] === 2 ? 0.6 : 1;
       g.fillStyle = colour;
