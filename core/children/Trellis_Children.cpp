@@ -195,21 +195,20 @@ TaskHandle Children::submit_continuation(TaskHandle const& self, TaskSpec&& spec
   return m_kernel.submit(std::move(spec), nullptr);
 }
 
-TaskId Children::hold_children(TaskHandle const& self) {
+void Children::hold_children(TaskHandle const& self) {
   ChildrenHold const lock(*self.task, m_submission);
   Scope& scope = open_scope(Kernel::require_live(self, "forks children"),
                             slot_for_children(Frame::of(m_kernel)));
   scope.waits_for_parent = true;
   scope.held_from = scope.newest + 1;
-  return scope.newest;
 }
 
-Vector<LiveAccess> Children::take_held(Task& parent, TaskId behind) {
+Vector<LiveAccess> Children::take_held(Task& parent) {
   ChildrenHold const lock(parent, m_submission, ChildrenHold::nested);
-  parent.inner->waits_for_parent = false;
-  Vector<LiveAccess> held;
-  for (LiveAccess const child : parent.inner->children)
-    if (child.id > behind) held.push_back(child);
+  Scope& scope = *parent.inner;
+  scope.waits_for_parent = false;
+  Vector<LiveAccess> held = scope.children;
+  std::erase_if(held, [&](LiveAccess const& child) { return child.id < scope.held_from; });
   return held;
 }
 
@@ -308,12 +307,7 @@ bool Children::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const
 /// Starts, or cancels, the children that the parent got while it was pending. Called when the
 /// parent starts or is cancelled.
 void Children::start_children(Task& parent, WorkerSlot& slot) {
-  Vector<LiveAccess> children;
-  {
-    ChildrenHold const lock(parent, m_submission, ChildrenHold::nested);
-    children = parent.inner->children;
-    parent.inner->waits_for_parent = false;
-  }
+  Vector<LiveAccess> const children = take_held(parent);
   // The failure is read before any child starts, as a child that has started may fail and so change
   // it. It cancels the children.
   FailurePtr const failure = parent.failure;

@@ -48,12 +48,11 @@ class Children {
   /// Submits what is left of a task's body when it returns, as a child that comes after all its
   /// children so far.
   TaskHandle submit_continuation(TaskHandle const& self, TaskSpec&& spec);
-  /// Holds new children of the running task back from here on, see ForkJoins. Returns the newest
-  /// one that is not held.
-  TaskId hold_children(TaskHandle const& self);
-  /// Returns the held children, which come after `behind`, and holds no new ones from here on. Each
-  /// of them has one edge that belongs to the caller.
-  Vector<LiveAccess> take_held(Task& parent, TaskId behind);
+  /// Holds new children of the running task back from here on, see ForkJoins.
+  void hold_children(TaskHandle const& self);
+  /// Returns the held children, and holds no new ones from here on. Each of them has one edge that
+  /// belongs to the caller.
+  Vector<LiveAccess> take_held(Task& parent);
 
   // Used while a child is submitted:
   void need_graph() { m_needs_graph = true; }

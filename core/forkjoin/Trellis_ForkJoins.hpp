@@ -18,8 +18,6 @@ struct Frame;
 class FusionPool;
 class Kernel;
 class Children;
-struct WorkerSlot;
-class Workers;
 
 /// Runs fork-joins: tasks whose bodies fork children and join them, as the graph's advice decides.
 ///
@@ -79,20 +77,12 @@ class ForkJoins {
   static void start_rests();
 
  private:
-  void collect(Open& fork_join);
-  void take_held(Open& fork_join);
-  void run_held(Open& fork_join);
-  void run_serially(Open& fork_join);
-  void start_rest(Open& fork_join);
-
   static constinit inline thread_local Open* t_innermost = nullptr;
 
   Kernel& m_kernel;
   Cancellation& m_cancellation;
   FusionPool& m_fusion;
   Children& m_children;
-  Workers& m_workers;
-  bool const m_serial;
 };
 
 }  // namespace trellis::Impl
