@@ -367,7 +367,7 @@ void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go
   } else if ((handle.id & PlanNode::recorded) != 0) {
     m_features.plans.wait_for_replay(handle);
   } else if (frame != nullptr) {
-    if (lets_go && m_features.fusion.any()) m_features.fusion.release_all(frame->slot);
+    if (lets_go && m_features.fusion.any()) m_features.fusion.release(frame->slot);
     return wait_inside(*frame, handle, gate);
   } else {
     wait_on_no_task(handle);
@@ -665,7 +665,7 @@ struct ChildrenOver {
   ChildrenOver const all_done{scope->open, is_continuation};
   LiveAccess const whole{&task, task.id};
   auto const is_child = [&](Task const& each) { return is_within(each, whole); };
-  if (m_features.fusion.any()) m_features.fusion.release_needed(is_child, frame->slot);
+  if (m_features.fusion.any()) m_features.fusion.release(frame->slot, is_child);
   AbsenceElsewhere const absence(m_kernel);
   std::optional<Workers::Narrowed> narrowed;
   if (!all_done()) narrowed.emplace(m_workers, frame->slot);
@@ -760,7 +760,7 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
   // If tasks are known to be held back, they are released before this thread looks for anything
   // else.
   if (hint == Awaited::fused && held_back.any())
-    held_back.release_all(frame != nullptr ? frame->slot : m_kernel.own_slot());
+    held_back.release(frame != nullptr ? frame->slot : m_kernel.own_slot());
   for (TaskHandle const& each : handles) wait_for(each, frame, hint != Awaited::unfused);
   if (!handles.empty()) m_kernel.note_look();
   for (TaskHandle const& each : handles) note_known(each);

@@ -91,16 +91,15 @@ void DeviceTasks::launch(Task& first, WorkerSlot& slot) {
       for (Task* other : others) m_kernel.push(*other, &slot);
       if (!may_run) continue;
     }
-    Task* const released = task.marks.is_fusable ? m_fusion.hold(task) : &task;
-    if (released == nullptr) {
+    auto const release = [&](Task& released) {
+      if (!launches_here(released)) return m_kernel.push(released, &slot);
+      if (!offer(released)) launch_and_order(released);
+    };
+    Task* const one = &task;
+    if (!task.marks.is_fusable)
+      release(task);
+    else if (m_fusion.hold(std::span(&one, 1), release))
       any_held = true;
-      continue;
-    }
-    if (launches_here(*released)) {
-      if (!offer(*released)) launch_and_order(*released);
-    } else {
-      m_kernel.push(*released, &slot);
-    }
   }
   if (any_held) m_fusion.tell();
 }
@@ -229,9 +228,7 @@ Vector<Task*> DeviceTasks::live_members(Task& first, WorkerSlot& slot) {
 }
 
 Vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
-  FusionPool::link(members);
-  m_kernel.events().batch(*members.front());
-  FusionPool::unlink(*members.front());
+  m_kernel.events().batch(members);
   Vector<void*> bodies;
   for (Task* const task : members) {
     bodies.push_back(task->body);
@@ -292,13 +289,7 @@ void DeviceTasks::offload_batch(Task& first, WorkerSlot& slot) {
         });
   } catch (...) {  // nothing has been launched
   }
-  if (is_launched) return;
-  for (Task* const task : live) {
-    FusionPool::stay_home(*task);
-    task->state.store(TaskState::ready, std::memory_order_relaxed);
-    m_kernel.events().changed(*task, TaskState::ready);
-    m_kernel.push(*task, &slot);
-  }
+  if (!is_launched) m_fusion.give_back(live, slot);
 }
 
 bool DeviceTasks::complete_passed(WorkerSlot& slot, Poller& poller) {
