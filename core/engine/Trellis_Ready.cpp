@@ -22,7 +22,7 @@ void Kernel::make_ready(Task& task, WorkerSlot* slot) {
   };
   if (!task.marks.is_fusable) return release(task);
   Task* const one = &task;
-  if (engine.m_features.fusion.hold(std::span(&one, 1), release)) engine.m_features.fusion.tell();
+  engine.m_features.fusion.hold(std::span(&one, 1), release);
 }
 
 /// Asks Exclusion for the task's areas, and pushes tasks that get their turn by that. False: it

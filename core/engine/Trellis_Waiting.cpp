@@ -106,7 +106,8 @@ class Waiting::AbsenceElsewhere {
  private:
   [[gnu::noinline]] void begin(Frame& top, Waiting& there) {
     there.push_held(top.slot);
-    m_children_run = there.m_features.fork_joins.start_held(top);
+    ForkJoins::start_rests();
+    m_children_run = there.m_features.fork_joins.end_phase(top);
     m_absence.emplace(there.m_workers, top.slot);
     m_turn.emplace(there.m_serial_turn);
   }
@@ -361,7 +362,10 @@ void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go
   bool const is_done = m_kernel.is_done(handle);
   if (!is_done) refuse_in_progress_function();
   ForkJoins::HeldStarted children_run;
-  if (!is_done && frame != nullptr) children_run = m_features.fork_joins.start_held(*frame);
+  if (!is_done && frame != nullptr) {
+    ForkJoins::start_rests();
+    children_run = m_features.fork_joins.end_phase(*frame);
+  }
   if (is_done) {
     // as below
   } else if ((handle.id & PlanNode::recorded) != 0) {
@@ -707,7 +711,8 @@ void Waiting::wait_for_children(TaskHandle const& self, TaskHandle const& runnin
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its children, but not from within its own body");
   if (m_submission.is_held_here()) Submitting::refuse();
-  if (ForkJoins::any_here() && m_features.fork_joins.end_phase(*frame)) return;
+  ForkJoins::HeldStarted children_run;  // also when the wait throws as a child has failed
+  if (ForkJoins::any_here()) children_run = m_features.fork_joins.end_phase(*frame);
   wait_for_children_here(self, running, frame);
 }
 

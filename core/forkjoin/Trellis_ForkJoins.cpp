@@ -22,9 +22,8 @@ ForkJoins::ForkJoins(Kernel& kernel, Cancellation& cancellation, FusionPool& fus
 /// A fork-join whose body is under way on this thread. It tells the advice of the beginning, and on
 /// every exit of the end. Tasks that are held back for it are released then.
 struct ForkJoins::Open {
-  Open(ForkJoins& of, TaskHandle const& its_task, TaskHandle const& its_body,
-       int its_depth) noexcept
-      : fork_joins(of), self(its_task), running(its_body), depth(its_depth) {
+  Open(ForkJoins& of, TaskHandle const& its_task, int its_depth) noexcept
+      : fork_joins(of), self(its_task), depth(its_depth) {
     advice->fork_join_starts(depth);
     fork_joins.m_fusion.fork_join_starts();
     kernel.events().statistics().fork_join(1);
@@ -50,13 +49,11 @@ struct ForkJoins::Open {
     collects = true;
   }
   void end_phase();
-  void wait() const { kernel.wait_for_started_children(self, running, &frame); }
   void start_rest();
 
   ForkJoins& fork_joins;
   Kernel& kernel = fork_joins.m_kernel;
   TaskHandle const& self;
-  TaskHandle const& running;
   int const depth;
   Frame& frame = *Frame::of(kernel);
   std::shared_ptr<Orchestration> const advice = fork_joins.m_fusion.advice();
@@ -97,7 +94,7 @@ void ForkJoins::Open::ask() noexcept {
 
 /// Runs the children here, one after the other, up to one that cannot run here and now. Those
 /// behind it might be what it waits for. They are also started when a child that runs here waits,
-/// see `start_held`.
+/// see `start_rests`.
 void ForkJoins::Open::run_serially() {
   WorkerSlot& slot = frame.slot;
   Workers::Narrowed const narrowed(kernel.workers(), slot);
@@ -133,7 +130,7 @@ int ForkJoins::depth_here() {
 
 void ForkJoins::run(TaskHandle const& self, TaskHandle const& running, int depth,
                     FunctionRef<void()> body) {
-  Open fork_join(*this, self, running, depth);
+  Open fork_join(*this, self, depth);
   fork_join.collect();
   std::exception_ptr thrown;
   try {
@@ -143,7 +140,7 @@ void ForkJoins::run(TaskHandle const& self, TaskHandle const& running, int depth
   }
   fork_join.end_phase();
   try {
-    fork_join.wait();
+    m_kernel.wait_for_started_children(self, running, &fork_join.frame);
   } catch (ChildFailed const&) {
     // The child has left its failure; the body's own failure comes first.
     if (thrown == nullptr) throw;
@@ -151,26 +148,16 @@ void ForkJoins::run(TaskHandle const& self, TaskHandle const& running, int depth
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
-bool ForkJoins::end_phase(Frame& frame) {
+ForkJoins::HeldStarted ForkJoins::end_phase(Frame& frame) {
   Open* const fork_join = Open::of(frame);
-  if (fork_join == nullptr) return false;
-  fork_join->end_phase();
-  HeldStarted const until_waited(fork_join);  // the wait throws when a child has failed
-  fork_join->wait();
-  return true;
+  if (fork_join != nullptr) fork_join->end_phase();
+  return HeldStarted(fork_join);
 }
 
 /// Starts the children that are left in all fork-joins that this thread is in, of any graph: what
 /// waits here may wait for any of them.
 void ForkJoins::start_rests() {
   for (Open* each = t_innermost; each != nullptr; each = each->outer) each->start_rest();
-}
-
-ForkJoins::HeldStarted ForkJoins::start_held(Frame& frame) {
-  start_rests();
-  Open* const fork_join = Open::of(frame);
-  if (fork_join != nullptr) fork_join->end_phase();
-  return HeldStarted(fork_join);
 }
 
 void ForkJoins::join(TaskHandle const& fork_join) {

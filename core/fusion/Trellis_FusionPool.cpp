@@ -29,8 +29,7 @@ bool may_be_held(Task const& task) {
 /// Returns how many of these tasks go as a batch; 0: they are too few.
 std::size_t batch_size(FuseInstruction const& advice, std::size_t held) {
   std::size_t const min = std::max<std::size_t>(advice.min, 1);
-  return min != FuseInstruction::never && held >= min ? std::min(held, std::max(advice.max, min))
-                                                      : 0;
+  return held >= min ? std::min(held, std::max(advice.max, min)) : 0;
 }
 
 /// Moves tasks of a kind to a device, and returns whether they are there now.
@@ -184,7 +183,7 @@ void FusionPool::note(Orchestration& advice, TaskKind kind, Taken& taken, int de
 
 /// Works as if the tasks came one by one: each added task releases at most one task, or one batch.
 /// For tasks of one kind the advice is asked once, and again when some are released.
-bool FusionPool::hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept {
+void FusionPool::hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept {
   std::shared_ptr<Orchestration> const advice = this->advice();
   bool any_held = false;
   while (!tasks.empty()) {
@@ -223,12 +222,8 @@ bool FusionPool::hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> rel
     any_held = any_held || added > taken.sample.batch;
     tasks = tasks.subspan(added);
   }
-  return any_held;
-}
-
-/// Wakes a thread to take the tasks, or to check whether they are overdue.
-void FusionPool::tell() {
-  if (any_deferred() || may_be_taken()) m_kernel.workers().ready_added();
+  // A thread takes them, or checks whether they are overdue.
+  if (any_held && (any_deferred() || may_be_taken())) m_kernel.workers().ready_added();
 }
 
 bool FusionPool::may_be_taken() const {
@@ -325,12 +320,11 @@ std::shared_ptr<Orchestration> FusionPool::follow(std::shared_ptr<Orchestration>
   std::unique_lock lock_of_advice(m_advice_mutex);
   std::shared_ptr<Orchestration> const before = std::exchange(m_advice, next);
   lock_of_advice.unlock();
-  for (std::ptrdiff_t k = 0; Kind* const kind = kind_at(k); ++k) {
-    bool const is_deferred = next->fuse(kind->kind).when == When::fork_join_end;
+  {
     std::lock_guard const lock(m_mutex);
-    defer(*kind, is_deferred);
+    for (Kind& each : m_kinds) defer(each, false);
   }
-  if (any()) m_kernel.workers().ready_added();
+  if (any()) m_kernel.workers().ready_added();  // the thread that takes tasks asks the advice
   return before;
 }
 
@@ -432,13 +426,11 @@ Task* FusionPool::run_fused(std::span<Task* const> tasks, void* instance, Worker
     }
     live.push_back(task);
     bodies.push_back(task->body);
-  }
-  if (live.size() < 2) return live.empty() ? nullptr : live.front();
-  Task& first = *live.front();
-  for (Task* const task : live) {
     task->state.store(TaskState::running, std::memory_order_relaxed);
     m_kernel.events().changed(*task, TaskState::running, slot.number);
   }
+  if (live.empty()) return nullptr;
+  Task& first = *live.front();
   std::size_t at = live.size();
   try {
     Frame const frame(m_kernel, slot, first, Frame::What::fuses);
@@ -446,8 +438,8 @@ Task* FusionPool::run_fused(std::span<Task* const> tasks, void* instance, Worker
     at = live.size();
   } catch (...) {
     if (at < live.size()) {
-      inherit(*live[at], m_kernel.current_failure(*live[at]));
-      ++at;
+      Task& thrown = *live[at++];
+      inherit(thrown, m_kernel.current_failure(thrown));
     } else {
       at = 0;
     }
@@ -458,12 +450,8 @@ Task* FusionPool::run_fused(std::span<Task* const> tasks, void* instance, Worker
 
 Task* FusionPool::complete_all(std::span<Task* const> tasks, WorkerSlot& slot) {
   return one_by_one(tasks, slot, [&](Task& task) {
-    TaskState state = TaskState::done;
-    if (m_cancellation.reach(task))
-      state = TaskState::cancelled;
-    else if (task.failure != nullptr)
-      state = task.failure->origin == task.id || task.is_recorded() ? TaskState::failed
-                                                                    : TaskState::cancelled;
+    TaskState const of_body = task.failure != nullptr ? TaskState::failed : TaskState::done;
+    TaskState const state = m_cancellation.reach(task) ? TaskState::cancelled : of_body;
     return m_kernel.complete(task, slot, state, slot.number);
   });
 }

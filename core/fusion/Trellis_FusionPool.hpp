@@ -15,7 +15,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <utility>
 
 namespace trellis::Impl {
 
@@ -47,9 +46,9 @@ struct WorkerSlot;
 /// device waits there for the predecessors of all its members.
 ///
 /// INVARIANT (liveness). Tasks in here count as ready for a thread with nothing else to do. It
-/// takes them after the policy's tasks, and asks `may_be_taken` before it sleeps. `tell` is to the
-/// workers what a push is. The advice may ask to wait for the end of a fork-join (`deferred`). Such
-/// a wait ends in these cases:
+/// takes them after the policy's tasks, and asks `may_be_taken` before it sleeps. `hold` informs
+/// the workers as a push does. The advice may ask to wait for the end of a fork-join (`deferred`).
+/// Such a wait ends in these cases:
 /// - no fork-join is under way;
 /// - no thread runs a task;
 /// - a body that runs again and again is about to run;
@@ -81,10 +80,9 @@ class FusionPool {
   std::shared_ptr<Orchestration> follow(std::shared_ptr<Orchestration> next) noexcept;
 
   /// Takes fusable tasks that have become ready, in this order. Calls `release` for each that goes
-  /// to the policy, or the device, instead: alone, or as the first task of a batch. True if some are
-  /// held back. The caller then calls `tell` afterwards.
-  bool hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept;
-  void tell();
+  /// to the policy, or the device, instead: alone, or as the first task of a batch. If some are
+  /// held back, workers are informed.
+  void hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept;
   [[nodiscard]] static TaskKind kind_of(Task const& task);
   [[nodiscard]] bool any() const { return m_held.load(std::memory_order_relaxed) != 0; }
   /// True if a thread with nothing else to do would get a task.

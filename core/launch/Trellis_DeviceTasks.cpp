@@ -79,7 +79,6 @@ void DeviceTasks::launch(Task& first, WorkerSlot& slot) {
     launch_one(task, slot, ready);
     order_launches(std::span(ready).subspan(before));
   };
-  bool any_held = false;
   launch_and_order(first);
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
@@ -98,10 +97,9 @@ void DeviceTasks::launch(Task& first, WorkerSlot& slot) {
     Task* const one = &task;
     if (!task.marks.is_fusable)
       release(task);
-    else if (m_fusion.hold(std::span(&one, 1), release))
-      any_held = true;
+    else
+      m_fusion.hold(std::span(&one, 1), release);
   }
-  if (any_held) m_fusion.tell();
 }
 
 bool DeviceTasks::offer(Task& task) {

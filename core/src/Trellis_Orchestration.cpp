@@ -107,22 +107,14 @@ class Learning final : public Fixed {
  public:
   explicit Learning(std::uint64_t seed)
       : Fixed("learning" + (seed == 1 ? std::string() : ":" + std::to_string(seed))),
-        m_random(seed) {
-    for (auto const& each :
-         {make_native(), make_bsp(), make_backfill(), make_fuse_immediately(batch),
-          make_fuse_late(batch), make_all_on_device(0), make_round_robin(batch)})
-      m_variants.push_back({each, 0});
-  }
+        m_random(seed) {}
 
   void fork_join_starts(int depth) override {
     if (depth == 0) count_fork_join();
-    for (Variant const& each : m_variants) each.strategy->fork_join_starts(depth);
+    for (auto const& each : m_strategies) each->fork_join_starts(depth);
   }
   void fork_join_ends(int depth) override {
-    for (Variant const& each : m_variants) each.strategy->fork_join_ends(depth);
-  }
-  [[nodiscard]] ForkJoinPolicy fork_join(int depth, std::size_t children, TaskKind kind) override {
-    return current().fork_join(depth, children, kind);
+    for (auto const& each : m_strategies) each->fork_join_ends(depth);
   }
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return current().hold_back(kind); }
   [[nodiscard]] FuseInstruction fuse(TaskKind kind) override { return current().fuse(kind); }
@@ -134,13 +126,9 @@ class Learning final : public Fixed {
   using Clock = std::chrono::steady_clock;
   static constexpr int fork_joins_of_turn = 16;
   static constexpr std::size_t batch = 16;
-  struct Variant {
-    std::shared_ptr<Orchestration> strategy;
-    double seconds;  ///< of a turn, as a moving average; 0: not measured
-  };
 
   [[nodiscard]] Orchestration& current() const {
-    return *m_variants[m_current.load(std::memory_order_relaxed)].strategy;
+    return *m_strategies[m_current.load(std::memory_order_relaxed)];
   }
   void count_fork_join() {
     std::lock_guard const lock(m_mutex);
@@ -150,21 +138,27 @@ class Learning final : public Fixed {
     if (m_fork_joins == 1) return;
     std::size_t const last = m_current.load(std::memory_order_relaxed);
     double const seconds = std::max(std::chrono::duration<double>(now - began).count(), 1e-9);
-    double& mean = m_variants[last].seconds;
+    double& mean = m_seconds[last];
     mean = mean == 0 ? seconds : (mean + seconds) / 2;
     m_current.store(next_after(last), std::memory_order_relaxed);
   }
   [[nodiscard]] std::size_t next_after(std::size_t last) {
-    if (last + 1 < m_variants.size() && m_variants[last + 1].seconds == 0) return last + 1;
+    if (last + 1 < m_seconds.size() && m_seconds[last + 1] == 0) return last + 1;
     // Twice as fast is four times as likely: in the end most turns are those of the best ones.
     std::vector<double> weights;
-    for (Variant const& each : m_variants) weights.push_back(1 / (each.seconds * each.seconds));
+    for (double const each : m_seconds) weights.push_back(1 / (each * each));
     return std::discrete_distribution<std::size_t>(weights.begin(), weights.end())(m_random);
   }
 
-  std::vector<Variant> m_variants;
+  std::vector<std::shared_ptr<Orchestration>> const m_strategies{
+      make_native(),          make_bsp(),
+      make_backfill(),        make_fuse_immediately(batch),
+      make_fuse_late(batch),  make_all_on_device(0),
+      make_round_robin(batch)};
   std::atomic<std::size_t> m_current{0};
-  std::mutex m_mutex;  ///< guards what follows, and `seconds`
+  std::mutex m_mutex;  ///< guards what follows
+  /// Seconds of a turn with each strategy, as a moving average; 0: not measured.
+  std::vector<double> m_seconds = std::vector<double>(m_strategies.size());
   std::uint64_t m_fork_joins = 0;
   Clock::time_point m_turn_began{};
   std::mt19937_64 m_random;
