@@ -15,26 +15,18 @@
 #include <trace/Trellis_Recorder.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
 /// Changes the table, the exclusive areas and the edges around a task to what remains of its
 /// accesses. Trellis_Demotion.cpp shows why that is right.
 namespace trellis::Impl {
 
 namespace {
-
-template <class T>
-bool is_in(Vector<T> const& values, std::type_identity_t<T> const& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
 
 /// What orders a task besides its accesses.
 struct Reasons {
@@ -48,11 +40,6 @@ struct Reasons {
       : id(task.id), scope(task.scope), synchronizing(task.marks.synchronizing), tags(task.tags()) {
     if (task.has_tags_or_after) after = task.extras->after;
   }
-  [[nodiscard]] AnyTag const& tag(TagRule const& rule) const {
-    for (TagPtr const& each : tags)
-      if (each->type() == rule.type) return *each;
-    return *rule.by_default;
-  }
 };
 
 /// True if `after` must wait for the end of `before` for another reason than accesses.
@@ -62,7 +49,7 @@ bool stay_ordered(std::deque<TagRule> const& rules, Reasons const& before, Reaso
     return true;
   return std::any_of(rules.begin(), rules.end(), [&](TagRule const& rule) {
     return rule.constraint == Constraint::ordered && before.scope == after.scope &&
-           before.id < after.id && rule.holds(before.tag(rule), after.tag(rule));
+           before.id < after.id && rule.holds(tag_of(before.tags, rule), tag_of(after.tags, rule));
   });
 }
 
@@ -329,10 +316,7 @@ bool Demotions::apply(Remains& remains, HandOut& out) {
   if (relink) {
     if (m_recorder)
       for (Relink::Node& node : relink->nodes)
-        Relink::with_live(node, [&](Task& other) {
-          Task* const one = &other;
-          m_exclusion.forget_groups({&one, 1});
-        });
+        Relink::with_live(node, [&](Task& other) { m_exclusion.forget_groups(other); });
     relink->change();
     scope_of(task).relinked = scope_of(task).newest;
     relink->enter_before(open);
