@@ -26,7 +26,8 @@ std::string name_of(Label const& label) {
 /// Returns a scope for children, from those that all slots share. The caller holds the graph's
 /// lock.
 ScopePtr Children::take_scope() {
-  if (m_spare_scopes.empty()) return ScopePtr(new Scope(m_slab, m_failures, m_recorder != nullptr));
+  if (m_spare_scopes.empty())
+    return ScopePtr(new Scope(m_kernel.slab(), m_kernel.failures(), m_recorder != nullptr));
   ScopePtr scope = std::move(m_spare_scopes.back());
   m_spare_scopes.pop_back();
   return scope;
@@ -78,7 +79,7 @@ void Children::close_scope(Task& parent, WorkerSlot& slot) {
 void Children::make_room_for_child(Scope& scope) const {
   std::erase_if(scope.children, [&](LiveAccess const& other) {
     return other.task->live_id.load(std::memory_order_acquire) != other.id &&
-           m_failures.poisons(other.id) == nullptr;
+           m_kernel.failures().poisons(other.id) == nullptr;
   });
   scope.children.reserve(std::max<std::size_t>(8, 2 * scope.children.size()));
 }
@@ -258,12 +259,7 @@ bool Children::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const
     std::lock_guard const lock(task.lock);  // while live under it, the task does not change
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
     replays = task.marks.is_replay;
-    std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
-    while (!replays && unfinished != 0 &&
-           !task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
-                                                  std::memory_order_acq_rel)) {
-    }
-    if (!replays && unfinished == 0) return false;
+    if (!replays && task.hold_back() == 0) return false;
   }
   if (replays) refuse(" replays a plan and cannot be refined");
   // From here on it cannot start.

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace trellis::Impl {
 
@@ -32,8 +31,6 @@ class Children {
   Children(Kernel& kernel, Waiters& waiters)
       : m_kernel(kernel),
         m_submission(kernel.lock()),
-        m_slab(kernel.slab()),
-        m_failures(kernel.failures()),
         m_waiters(waiters),
         m_recorder(kernel.recorder()),
         m_needs_graph(kernel.recorder() != nullptr || kernel.is_serial()) {}
@@ -102,8 +99,6 @@ class Children {
 
   Kernel& m_kernel;
   SubmissionLock& m_submission;
-  TaskSlab& m_slab;
-  FailureLog const& m_failures;
   Waiters& m_waiters;
   Recorder* const m_recorder;  ///< null: the graph does not record
   /// True if children are submitted under the graph's lock, too. Rules compare all tasks, a record

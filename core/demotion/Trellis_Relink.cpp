@@ -137,7 +137,7 @@ struct Demotions::Relink {
   /// then it is too late.
   [[nodiscard]] bool look(Task& task) {
     Scope* const scope = task.scope;
-    demotions.m_slab.for_each([&](Task& other) {
+    demotions.m_kernel.slab().for_each([&](Task& other) {
       TaskId const id = other.live_id.load(std::memory_order_acquire);
       auto const is_of_scope = [&] { return other.scope == scope && !other.is_recorded(); };
       if (id == 0 || Provisional::is(id) || !is_of_scope()) return;
@@ -161,7 +161,7 @@ struct Demotions::Relink {
       for (TaskId const before : node.after) join_nodes(before, node.id);
     }
     self = by_id.at(task.id);
-    return demotions.m_failures.unreported() == nullptr;
+    return demotions.m_kernel.failures().unreported() == nullptr;
   }
 
   [[nodiscard]] static bool conflict(Node const& first, Node const& second) {
@@ -192,8 +192,8 @@ struct Demotions::Relink {
     second.before.push_back(&first);
     bool const is_live = link(*first.task, first.id, *second.task, [](bool) {});
     demotions.m_policy_edges.set_carries(first.id, second.id, true);
-    if (is_live || !demotions.m_failures.any()) return;
-    if (FailurePtr const failure = demotions.m_failures.poisons(first.id))
+    if (is_live || !demotions.m_kernel.failures().any()) return;
+    if (FailurePtr const failure = demotions.m_kernel.failures().poisons(first.id))
       inherit(*second.task, failure);
   }
 

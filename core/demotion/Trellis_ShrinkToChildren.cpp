@@ -6,11 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <span>
 #include <utility>
-#include <vector>
 
 /// Shrinks the accesses of a task with those of its children.
 namespace trellis::Impl {
@@ -52,8 +49,7 @@ void Demotions::count_child(Scope& scope, Task const& child) {
 
 void Demotions::plan_shrinking(Remains& remains) {
   Task& task = remains.task;
-  bool const keeps_order = task.is_recorded() || scope_of(task).is_planned;
-  if (keeps_order) return;
+  if (task.is_recorded() || scope_of(task).is_planned) return;  // it keeps its order
   if (task.inner == nullptr) {
     for (Remains::Access& mine : remains.accesses)
       if (mine.is_there()) remains.give_up(mine);

@@ -183,7 +183,7 @@ Exclusion::Claimant* Exclusion::holder(Task const& task) {
   return found != m_holding.end() ? &*found : nullptr;
 }
 
-/// Lets a task wait, which has arrived, or has waited in another queue and has been taken out there.
+/// Lets a task wait that has arrived, or that has been taken out of another queue.
 void Exclusion::wait_in(Claimed& area, Claimant& claimant) {
   if (claimant.queue == nullptr) m_waiting.insert(m_arriving, claimant.self);
   claimant.queue = &area;
