@@ -109,12 +109,6 @@ struct Demotions::Relink {
   Node* self = nullptr;  ///< T's
   std::unordered_map<TaskId, Vector<TaskId>> recorded_before{};
 
-  template <class F>
-  static void with_live(Node& node, F&& f) {
-    std::lock_guard const lock(node.task->lock);
-    if (node.task->is_live_locked(node.id)) f(*node.task);
-  }
-
   /// Called under the lock of the task, or while it is held back.
   void copy(Node& node) const {
     Task const& task = *node.task;
@@ -247,7 +241,7 @@ struct Demotions::Relink {
       for (Node* further : behind->behind) look_at(before, further);
     }
     for (Node* before : cut)
-      with_live(*before, [&](Task& first) {
+      with_live({before->task, before->id}, [&](Task& first) {
         std::uint32_t const count = first.successor_count;
         first.keep_successors([&](Task* successor) { return successor != self->task; });
         self->task->unfinished.fetch_sub(static_cast<std::int32_t>(count - first.successor_count),
@@ -316,7 +310,7 @@ bool Demotions::apply(Remains& remains, HandOut& out) {
   if (relink) {
     if (m_recorder)
       for (Relink::Node& node : relink->nodes)
-        Relink::with_live(node, [&](Task& other) { m_exclusion.forget_groups(other); });
+        with_live({node.task, node.id}, [&](Task& other) { m_exclusion.forget_groups(other); });
     relink->change();
     scope_of(task).relinked = scope_of(task).newest;
     relink->enter_before(open);

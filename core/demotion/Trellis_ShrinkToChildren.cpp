@@ -65,10 +65,8 @@ void Demotions::plan_shrinking(Remains& remains) {
   if (!scope.shrinks) {
     scope.shrinking = std::make_unique<Shrinking>();
     scope.shrinks = true;  // before any child is read
-    for (LiveAccess const child : scope.children) {
-      std::lock_guard const stays_live(child.task->lock);
-      if (child.task->is_live_locked(child.id)) count_child(scope, *child.task);
-    }
+    for (LiveAccess const child : scope.children)
+      with_live(child, [&](Task& live) { count_child(scope, live); });
   }
   keep_needs(scope, remains, {});
 }

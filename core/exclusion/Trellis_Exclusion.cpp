@@ -198,11 +198,6 @@ void Exclusion::end_turn(Claimant& claimant, Claimants& to) {
     to.splice(to.end(), m_arriving, claimant.self);
 }
 
-/// Finds a waiting task. It costs more the more tasks wait; only demotions from outside call it.
-Exclusion::Claimant* Exclusion::waiter(Task const& task) {
-  return m_waiting.find_if([&](Claimant const& waiter) { return waiter.task == &task; });
-}
-
 Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Scope const* scope) {
   if (auto const found = m_areas.find(&entry); found != m_areas.end()) return found->second;
   if (m_spare_areas.empty()) {
@@ -390,7 +385,9 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, Vector<Task*>& rea
   std::lock_guard const lock(m_mutex);
   bool const was_exclusive = task.exclusive;
   Claimant* const claimant = holder(task);
-  Claimant* const waiting = claimant == nullptr && was_exclusive ? waiter(task) : nullptr;
+  auto const is_it = [&](Claimant const& waiter) { return waiter.task == &task; };
+  Claimant* const waiting =
+      claimant == nullptr && was_exclusive ? m_waiting.find_if(is_it) : nullptr;
   apply();
   task.exclusive = concerns(task);
   if (!task.exclusive) std::erase(m_let_others_pass, &task);

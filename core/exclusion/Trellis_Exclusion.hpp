@@ -168,7 +168,6 @@ class Exclusion {
   Claimant& arrive(Task& task, std::int64_t rank);
   void leave(Claimant& holder);
   [[nodiscard]] Claimant* holder(Task const& task);
-  [[nodiscard]] Claimant* waiter(Task const& task);
   void wait_in(Claimed& area, Claimant& claimant);
   void end_turn(Claimant& claimant, Claimants& to);
   void begin_to_hold(Claimant& claimant);
