@@ -26,7 +26,8 @@ std::string name_of(Label const& label) {
 /// Returns a scope for children, from those that all slots share. The caller holds the graph's
 /// lock.
 ScopePtr Children::take_scope() {
-  if (m_spare_scopes.empty()) return ScopePtr(new Scope(m_slab, m_failures, m_recorder != nullptr));
+  if (m_spare_scopes.empty())
+    return ScopePtr(new Scope(m_kernel.slab(), m_kernel.failures(), m_recorder != nullptr));
   ScopePtr scope = std::move(m_spare_scopes.back());
   m_spare_scopes.pop_back();
   return scope;
@@ -78,7 +79,7 @@ void Children::close_scope(Task& parent, WorkerSlot& slot) {
 void Children::make_room_for_child(Scope& scope) const {
   std::erase_if(scope.children, [&](LiveAccess const& other) {
     return other.task->live_id.load(std::memory_order_acquire) != other.id &&
-           m_failures.poisons(other.id) == nullptr;
+           m_kernel.failures().poisons(other.id) == nullptr;
   });
   scope.children.reserve(std::max<std::size_t>(8, 2 * scope.children.size()));
 }
@@ -195,21 +196,20 @@ TaskHandle Children::submit_continuation(TaskHandle const& self, TaskSpec&& spec
   return m_kernel.submit(std::move(spec), nullptr);
 }
 
-TaskId Children::hold_children(TaskHandle const& self) {
+void Children::hold_children(TaskHandle const& self) {
   ChildrenHold const lock(*self.task, m_submission);
   Scope& scope = open_scope(Kernel::require_live(self, "forks children"),
                             slot_for_children(Frame::of(m_kernel)));
   scope.waits_for_parent = true;
   scope.held_from = scope.newest + 1;
-  return scope.newest;
 }
 
-Vector<LiveAccess> Children::take_held(Task& parent, TaskId behind) {
+Vector<LiveAccess> Children::take_held(Task& parent) {
   ChildrenHold const lock(parent, m_submission, ChildrenHold::nested);
-  parent.inner->waits_for_parent = false;
-  Vector<LiveAccess> held;
-  for (LiveAccess const child : parent.inner->children)
-    if (child.id > behind) held.push_back(child);
+  Scope& scope = *parent.inner;
+  scope.waits_for_parent = false;
+  Vector<LiveAccess> held = scope.children;
+  std::erase_if(held, [&](LiveAccess const& child) { return child.id < scope.held_from; });
   return held;
 }
 
@@ -259,12 +259,7 @@ bool Children::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const
     std::lock_guard const lock(task.lock);  // while live under it, the task does not change
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
     replays = task.marks.is_replay;
-    std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
-    while (!replays && unfinished != 0 &&
-           !task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
-                                                  std::memory_order_acq_rel)) {
-    }
-    if (!replays && unfinished == 0) return false;
+    if (!replays && task.hold_back() == 0) return false;
   }
   if (replays) refuse(" replays a plan and cannot be refined");
   // From here on it cannot start.
@@ -308,12 +303,7 @@ bool Children::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const
 /// Starts, or cancels, the children that the parent got while it was pending. Called when the
 /// parent starts or is cancelled.
 void Children::start_children(Task& parent, WorkerSlot& slot) {
-  Vector<LiveAccess> children;
-  {
-    ChildrenHold const lock(parent, m_submission, ChildrenHold::nested);
-    children = parent.inner->children;
-    parent.inner->waits_for_parent = false;
-  }
+  Vector<LiveAccess> const children = take_held(parent);
   // The failure is read before any child starts, as a child that has started may fail and so change
   // it. It cancels the children.
   FailurePtr const failure = parent.failure;

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace trellis::Impl {
 
@@ -32,8 +31,6 @@ class Children {
   Children(Kernel& kernel, Waiters& waiters)
       : m_kernel(kernel),
         m_submission(kernel.lock()),
-        m_slab(kernel.slab()),
-        m_failures(kernel.failures()),
         m_waiters(waiters),
         m_recorder(kernel.recorder()),
         m_needs_graph(kernel.recorder() != nullptr || kernel.is_serial()) {}
@@ -48,12 +45,11 @@ class Children {
   /// Submits what is left of a task's body when it returns, as a child that comes after all its
   /// children so far.
   TaskHandle submit_continuation(TaskHandle const& self, TaskSpec&& spec);
-  /// Holds new children of the running task back from here on, see ForkJoins. Returns the newest
-  /// one that is not held.
-  TaskId hold_children(TaskHandle const& self);
-  /// Returns the held children, which come after `behind`, and holds no new ones from here on. Each
-  /// of them has one edge that belongs to the caller.
-  Vector<LiveAccess> take_held(Task& parent, TaskId behind);
+  /// Holds new children of the running task back from here on, see ForkJoins.
+  void hold_children(TaskHandle const& self);
+  /// Returns the held children, and holds no new ones from here on. Each of them has one edge that
+  /// belongs to the caller.
+  Vector<LiveAccess> take_held(Task& parent);
 
   // Used while a child is submitted:
   void need_graph() { m_needs_graph = true; }
@@ -103,8 +99,6 @@ class Children {
 
   Kernel& m_kernel;
   SubmissionLock& m_submission;
-  TaskSlab& m_slab;
-  FailureLog const& m_failures;
   Waiters& m_waiters;
   Recorder* const m_recorder;  ///< null: the graph does not record
   /// True if children are submitted under the graph's lock, too. Rules compare all tasks, a record

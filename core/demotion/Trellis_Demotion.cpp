@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <vector>
 
 /// A demotion: a task gives up some of what it declared. Its edges to tasks that no longer conflict
 /// with it are removed, so these may start before it ends.
@@ -164,7 +163,7 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
     // Such a failure was noted before the task was made ready, or before the child was complete.
     bool const may_have_failed =
         task.is_split || task.state.load(std::memory_order_relaxed) != TaskState::running;
-    if (may_have_failed && m_failures.unreported() != nullptr) return false;
+    if (may_have_failed && m_kernel.failures().unreported() != nullptr) return false;
   }
   if (task.marks.is_replay)
     throw Error(Error::Kind::bad_input,

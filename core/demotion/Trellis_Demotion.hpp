@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <deque>
 #include <span>
-#include <vector>
 
 namespace trellis::Impl {
 
@@ -33,8 +32,6 @@ class Demotions {
       : m_kernel(kernel),
         m_submission(kernel.lock()),
         m_root(root),
-        m_slab(kernel.slab()),
-        m_failures(kernel.failures()),
         m_exclusion(exclusion),
         m_policy_edges(policy_edges),
         m_waiters(waiters),
@@ -91,8 +88,6 @@ class Demotions {
   Kernel& m_kernel;
   SubmissionLock& m_submission;
   Scope& m_root;  ///< the graph's
-  TaskSlab& m_slab;
-  FailureLog const& m_failures;
   Exclusion& m_exclusion;
   PolicyEdges& m_policy_edges;
   Waiters& m_waiters;

@@ -15,26 +15,18 @@
 #include <trace/Trellis_Recorder.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
 /// Changes the table, the exclusive areas and the edges around a task to what remains of its
 /// accesses. Trellis_Demotion.cpp shows why that is right.
 namespace trellis::Impl {
 
 namespace {
-
-template <class T>
-bool is_in(Vector<T> const& values, std::type_identity_t<T> const& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
 
 /// What orders a task besides its accesses.
 struct Reasons {
@@ -48,11 +40,6 @@ struct Reasons {
       : id(task.id), scope(task.scope), synchronizing(task.marks.synchronizing), tags(task.tags()) {
     if (task.has_tags_or_after) after = task.extras->after;
   }
-  [[nodiscard]] AnyTag const& tag(TagRule const& rule) const {
-    for (TagPtr const& each : tags)
-      if (each->type() == rule.type) return *each;
-    return *rule.by_default;
-  }
 };
 
 /// True if `after` must wait for the end of `before` for another reason than accesses.
@@ -62,7 +49,7 @@ bool stay_ordered(std::deque<TagRule> const& rules, Reasons const& before, Reaso
     return true;
   return std::any_of(rules.begin(), rules.end(), [&](TagRule const& rule) {
     return rule.constraint == Constraint::ordered && before.scope == after.scope &&
-           before.id < after.id && rule.holds(before.tag(rule), after.tag(rule));
+           before.id < after.id && rule.holds(tag_of(before.tags, rule), tag_of(after.tags, rule));
   });
 }
 
@@ -122,12 +109,6 @@ struct Demotions::Relink {
   Node* self = nullptr;  ///< T's
   std::unordered_map<TaskId, Vector<TaskId>> recorded_before{};
 
-  template <class F>
-  static void with_live(Node& node, F&& f) {
-    std::lock_guard const lock(node.task->lock);
-    if (node.task->is_live_locked(node.id)) f(*node.task);
-  }
-
   /// Called under the lock of the task, or while it is held back.
   void copy(Node& node) const {
     Task const& task = *node.task;
@@ -150,7 +131,7 @@ struct Demotions::Relink {
   /// then it is too late.
   [[nodiscard]] bool look(Task& task) {
     Scope* const scope = task.scope;
-    demotions.m_slab.for_each([&](Task& other) {
+    demotions.m_kernel.slab().for_each([&](Task& other) {
       TaskId const id = other.live_id.load(std::memory_order_acquire);
       auto const is_of_scope = [&] { return other.scope == scope && !other.is_recorded(); };
       if (id == 0 || Provisional::is(id) || !is_of_scope()) return;
@@ -174,7 +155,7 @@ struct Demotions::Relink {
       for (TaskId const before : node.after) join_nodes(before, node.id);
     }
     self = by_id.at(task.id);
-    return demotions.m_failures.unreported() == nullptr;
+    return demotions.m_kernel.failures().unreported() == nullptr;
   }
 
   [[nodiscard]] static bool conflict(Node const& first, Node const& second) {
@@ -205,8 +186,8 @@ struct Demotions::Relink {
     second.before.push_back(&first);
     bool const is_live = link(*first.task, first.id, *second.task, [](bool) {});
     demotions.m_policy_edges.set_carries(first.id, second.id, true);
-    if (is_live || !demotions.m_failures.any()) return;
-    if (FailurePtr const failure = demotions.m_failures.poisons(first.id))
+    if (is_live || !demotions.m_kernel.failures().any()) return;
+    if (FailurePtr const failure = demotions.m_kernel.failures().poisons(first.id))
       inherit(*second.task, failure);
   }
 
@@ -260,7 +241,7 @@ struct Demotions::Relink {
       for (Node* further : behind->behind) look_at(before, further);
     }
     for (Node* before : cut)
-      with_live(*before, [&](Task& first) {
+      with_live({before->task, before->id}, [&](Task& first) {
         std::uint32_t const count = first.successor_count;
         first.keep_successors([&](Task* successor) { return successor != self->task; });
         self->task->unfinished.fetch_sub(static_cast<std::int32_t>(count - first.successor_count),
@@ -329,10 +310,7 @@ bool Demotions::apply(Remains& remains, HandOut& out) {
   if (relink) {
     if (m_recorder)
       for (Relink::Node& node : relink->nodes)
-        Relink::with_live(node, [&](Task& other) {
-          Task* const one = &other;
-          m_exclusion.forget_groups({&one, 1});
-        });
+        with_live({node.task, node.id}, [&](Task& other) { m_exclusion.forget_groups(other); });
     relink->change();
     scope_of(task).relinked = scope_of(task).newest;
     relink->enter_before(open);

@@ -14,6 +14,13 @@
 
 namespace trellis::Impl {
 
+/// Calls `f` for a task that is live, under its lock.
+template <class F>
+void with_live(LiveAccess const& task, F&& f) {
+  std::lock_guard const lock(task.task->lock);
+  if (task.task->is_live_locked(task.id)) f(*task.task);
+}
+
 /// Tasks that may run now. They are handed out when the caller holds no lock any more.
 struct Demotions::HandOut {
   HandOut(Kernel& of, WorkerSlot* at) : kernel(of), slot(at) {}

@@ -6,11 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <span>
 #include <utility>
-#include <vector>
 
 /// Shrinks the accesses of a task with those of its children.
 namespace trellis::Impl {
@@ -52,8 +49,7 @@ void Demotions::count_child(Scope& scope, Task const& child) {
 
 void Demotions::plan_shrinking(Remains& remains) {
   Task& task = remains.task;
-  bool const keeps_order = task.is_recorded() || scope_of(task).is_planned;
-  if (keeps_order) return;
+  if (task.is_recorded() || scope_of(task).is_planned) return;  // it keeps its order
   if (task.inner == nullptr) {
     for (Remains::Access& mine : remains.accesses)
       if (mine.is_there()) remains.give_up(mine);
@@ -69,10 +65,8 @@ void Demotions::plan_shrinking(Remains& remains) {
   if (!scope.shrinks) {
     scope.shrinking = std::make_unique<Shrinking>();
     scope.shrinks = true;  // before any child is read
-    for (LiveAccess const child : scope.children) {
-      std::lock_guard const stays_live(child.task->lock);
-      if (child.task->is_live_locked(child.id)) count_child(scope, *child.task);
-    }
+    for (LiveAccess const child : scope.children)
+      with_live(child, [&](Task& live) { count_child(scope, live); });
   }
   keep_needs(scope, remains, {});
 }

@@ -159,7 +159,6 @@ Task* Kernel::hand_over_many(Vector<Task*>& ready, std::size_t granted, WorkerSl
 Task* Engine::hand_over_each(Vector<Task*>& ready, WorkerSlot& slot) {
   std::size_t const count = ready.size();
   std::size_t kept = 0;
-  bool any_held = false;
   Vector<Task*> to_launch;
   auto const release = [&](Task& task) {
     if (task.marks.has_own_queue)
@@ -175,13 +174,11 @@ Task* Engine::hand_over_each(Vector<Task*>& ready, WorkerSlot& slot) {
     if (k == first)
       release(*ready[k++]);
     else
-      any_held =
-          m_features.fusion.hold(std::span(ready).subspan(first, k - first), release) || any_held;
+      m_features.fusion.hold(std::span(ready).subspan(first, k - first), release);
   }
   ready.resize(kept);
   Task* next = nullptr;
   if (!ready.empty()) next = give_to_policy(ready, slot);
-  if (any_held) m_features.fusion.tell();
   // Now other threads can find the rest, and `ready` may be used again.
   if (!to_launch.empty()) {
     m_features.device_tasks.order_launches(to_launch);

@@ -15,12 +15,14 @@ void Kernel::make_ready(Task& task, WorkerSlot* slot) {
   if (task.exclusive && !cancelled && !m_serial && !engine.may_exclude(task, slot)) return;
   if (goes_to_policy(task) || task.marks.has_own_queue) [[likely]]
     return push(task, slot);
-  Task* const released = task.marks.is_fusable ? engine.m_features.fusion.hold(task) : &task;
-  if (released == nullptr) return engine.m_features.fusion.tell();
-  if (!engine.m_features.device_tasks.launches_here(*released)) return push(*released, slot);
-  if (engine.m_features.device_tasks.offer(*released)) return;
-  WorkerSlot& here = slot != nullptr ? *slot : Workers::no_slot();
-  engine.launch(*released, here);
+  auto const release = [&](Task& released) {
+    if (!engine.m_features.device_tasks.launches_here(released)) return push(released, slot);
+    if (engine.m_features.device_tasks.offer(released)) return;
+    engine.launch(released, slot != nullptr ? *slot : Workers::no_slot());
+  };
+  if (!task.marks.is_fusable) return release(task);
+  Task* const one = &task;
+  engine.m_features.fusion.hold(std::span(&one, 1), release);
 }
 
 /// Asks Exclusion for the task's areas, and pushes tasks that get their turn by that. False: it

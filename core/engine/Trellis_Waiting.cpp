@@ -105,7 +105,8 @@ class Waiting::AbsenceElsewhere {
  private:
   [[gnu::noinline]] void begin(Frame& top, Waiting& there) {
     there.push_held(top.slot);
-    m_children_run = there.m_features.fork_joins.start_held(top);
+    ForkJoins::start_rests();
+    m_children_run = there.m_features.fork_joins.end_phase(top);
     m_absence.emplace(there.m_workers, top.slot);
     m_turn.emplace(there.m_serial_turn);
   }
@@ -335,11 +336,14 @@ void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go
   if (!m_kernel.is_done(handle)) {
     refuse_in_progress_function();
     ForkJoins::HeldStarted children_run;
-    if (frame != nullptr) children_run = m_features.fork_joins.start_held(*frame);
+    if (frame != nullptr) {
+      ForkJoins::start_rests();
+      children_run = m_features.fork_joins.end_phase(*frame);
+    }
     if ((handle.id & PlanNode::recorded) != 0) {
       m_features.plans.wait_for_replay(handle);
     } else if (frame != nullptr) {
-      if (lets_go && m_features.fusion.any()) m_features.fusion.release_all(frame->slot);
+      if (lets_go && m_features.fusion.any()) m_features.fusion.release(frame->slot);
       return wait_inside(*frame, handle, gate);
     } else if (tell_when_done(handle)) {
       wait_outside({[&] { return m_kernel.is_done(handle); }});
@@ -583,7 +587,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, ForkJoinGate*
   };
   LiveAccess const whole{&task, task.id};
   auto const is_child = [&](Task const& each) { return is_within(each, whole); };
-  if (m_features.fusion.any()) m_features.fusion.release_needed(is_child, frame->slot);
+  if (m_features.fusion.any()) m_features.fusion.release(frame->slot, is_child);
   AbsenceElsewhere const absence(m_kernel);
   std::optional<Workers::Narrowed> narrowed;
   if (!all_done()) narrowed.emplace(m_workers, frame->slot);
@@ -625,7 +629,8 @@ void Waiting::wait_for_children(TaskHandle const& self, TaskHandle const& runnin
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its children, but not from within its own body");
   if (m_submission.is_held_here()) Submitting::refuse();
-  if (ForkJoins::any_here() && m_features.fork_joins.end_phase(*frame)) return;
+  ForkJoins::HeldStarted children_run;  // also when the wait throws as a child has failed
+  if (ForkJoins::any_here()) children_run = m_features.fork_joins.end_phase(*frame);
   wait_for_children_here(self, running, frame);
 }
 
@@ -678,7 +683,7 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
   // If tasks are known to be held back, they are released before this thread looks for anything
   // else.
   if (hint == Awaited::fused && held_back.any())
-    held_back.release_all(frame != nullptr ? frame->slot : m_kernel.own_slot());
+    held_back.release(frame != nullptr ? frame->slot : m_kernel.own_slot());
   for (TaskHandle const& each : handles) wait_for(each, frame, hint != Awaited::unfused);
   if (!handles.empty()) m_kernel.note_look();
   for (TaskHandle const& each : handles) note_known(each);

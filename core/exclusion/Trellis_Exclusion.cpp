@@ -8,15 +8,11 @@
 
 namespace trellis::Impl {
 
-namespace {
-
 AnyTag const& tag_of(std::span<TagPtr const> tags, TagRule const& rule) {
   for (TagPtr const& tag : tags)
     if (tag->type() == rule.type) return *tag;
   return *rule.by_default;
 }
-
-}  // namespace
 
 bool Exclusion::rules_exclude(TaskId a, std::span<TagPtr const> tags_a, TaskId b,
                               std::span<TagPtr const> tags_b) const {
@@ -123,9 +119,15 @@ void Exclusion::record_order(Task const& task) {
   m_past.push_back(std::move(now));
 }
 
+/// From now on the groups say nothing about it: the access that made a later task depend on it may
+/// be gone.
+void Exclusion::Past::forget_groups() {
+  for (Vector<Claim>* some : {&claims, &kept})
+    for (Claim& claim : *some) claim.generation = TaskAccess::any_generation;
+}
+
 /// Records that a running task has demoted. Dependencies had ordered everything that it newly has,
-/// so no order was chosen. From now on the groups say nothing about it: the access that made a
-/// later task depend on it may be gone.
+/// so no order was chosen.
 void Exclusion::record_change(Task const& task) {
   Past now = past_of(task);
   auto const past = std::find_if(m_past.rbegin(), m_past.rend(),
@@ -134,8 +136,7 @@ void Exclusion::record_change(Task const& task) {
     now.claims.insert(now.claims.end(), past->claims.begin(), past->claims.end());
   else if (!task.exclusive)
     return;
-  for (Vector<Past::Claim>* claims : {&now.claims, &now.kept})
-    for (Past::Claim& claim : *claims) claim.generation = TaskAccess::any_generation;
+  now.forget_groups();
   if (past != m_past.rend())
     *past = std::move(now);
   else
@@ -158,7 +159,6 @@ Exclusion::Claimant& Exclusion::arrive(Task& task, std::int64_t rank) {
   m_arriving.splice(m_arriving.end(), m_spare, claimant.self);
   claimant.task = &task;
   claimant.turn = {-rank, m_arrivals++};
-  claimant.queue = nullptr;
   claim(claimant);
   return claimant;
 }
@@ -183,22 +183,19 @@ Exclusion::Claimant* Exclusion::holder(Task const& task) {
   return found != m_holding.end() ? &*found : nullptr;
 }
 
-void Exclusion::begin_turn(Claimant& claimant) {
-  claimant.waits = true;
-  m_waiting.insert(m_arriving, claimant.self);
+/// Lets a task wait that has arrived, or that has been taken out of another queue.
+void Exclusion::wait_in(Claimed& area, Claimant& claimant) {
+  if (claimant.queue == nullptr) m_waiting.insert(m_arriving, claimant.self);
+  claimant.queue = &area;
+  area.queue.push(claimant);
 }
 
 /// A task that has not waited has no turn, but has arrived.
 void Exclusion::end_turn(Claimant& claimant, Claimants& to) {
-  if (std::exchange(claimant.waits, false))
+  if (std::exchange(claimant.queue, nullptr) != nullptr)
     m_waiting.take_out(claimant.self, to);
   else if (&to != &m_arriving)
     to.splice(to.end(), m_arriving, claimant.self);
-}
-
-/// Finds a waiting task. It costs more the more tasks wait; only demotions from outside call it.
-Exclusion::Claimant* Exclusion::waiter(Task const& task) {
-  return m_waiting.find_if([&](Claimant const& waiter) { return waiter.task == &task; });
 }
 
 Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Scope const* scope) {
@@ -243,8 +240,7 @@ void Exclusion::claim(Claimant& claimant) {
       claimant.compared = claimant.compared || task.kind(access).can_exclude();
     } else if (access.mode == Mode::exclusive) {
       Claimed& area = claimed(*access.entry, task.scope);
-      if (std::find(claimant.areas.begin(), claimant.areas.end(), &area) != claimant.areas.end())
-        return;
+      if (is_in(claimant.areas, &area)) return;
       claimant.areas.push_back(&area);
       ++area.claimants;
     }
@@ -274,11 +270,6 @@ void Exclusion::begin_to_hold(Claimant& claimant) {
   hold(claimant);
 }
 
-void Exclusion::admit(Claimant& claimant) {
-  begin_to_hold(claimant);
-  if (m_recorder != nullptr) record_order(*claimant.task);
-}
-
 // --- which may run -------------------------------------------------------------------------------
 
 /// Returns the front, if its turn comes before that of the other one. The front keeps back tasks
@@ -295,16 +286,14 @@ bool Exclusion::is_behind_sleeper(Claimant const& waiter) const {
          std::any_of(m_let_others_pass.begin(), m_let_others_pass.end(), in_its_way);
 }
 
-bool Exclusion::is_closed(Claimed const& area, Claimant const& to) const {
+bool Exclusion::is_closed(Claimed& area, Claimant const& to) const {
   auto const at_any = [&](auto const& test) {
     return test(&area) || std::any_of(area.overlapping.begin(), area.overlapping.end(), test);
   };
   if (at_any([](Claimed const* each) { return each->holder != nullptr; })) return true;
   Claimant const* const front = front_before(to);
   if (front == nullptr) return false;
-  auto const is_of_front = [&](Claimed const* each) {
-    return std::find(front->areas.begin(), front->areas.end(), each) != front->areas.end();
-  };
+  auto const is_of_front = [&](Claimed* each) { return is_in(front->areas, each); };
   return at_any(is_of_front) && !is_behind_sleeper(*front);
 }
 
@@ -322,20 +311,25 @@ Exclusion::Claimed* Exclusion::obstacle(Claimant const& to) {
   return kept_back ? &m_compared : nullptr;
 }
 
+/// Lets the task hold its areas, or wait. True: it may run.
+bool Exclusion::admit(Claimant& claimant) {
+  if (Claimed* const queue = obstacle(claimant)) {
+    wait_in(*queue, claimant);
+    return false;
+  }
+  begin_to_hold(claimant);
+  if (m_recorder != nullptr) record_order(*claimant.task);
+  return true;
+}
+
 bool Exclusion::acquire(Task& task, Vector<Task*>& others) {
   std::int64_t const rank =
       m_policy != nullptr ? m_policy->exclusive_rank(ReadyTask(&task)) : task.priority;
   std::lock_guard const lock(m_mutex);
   if (!task.exclusive) return true;  // another thread has demoted it since the caller looked
   Claimant& claimant = arrive(task, rank);
-  Claimed* const queue = obstacle(claimant);
-  if (queue == nullptr) {
-    admit(claimant);
-    return true;
-  }
   Claimant const* const front_before = m_waiting.front();
-  begin_turn(claimant);
-  enqueue(*queue, claimant);
+  if (admit(claimant)) return true;
   if (front_before != nullptr && m_waiting.front() == &claimant) {
     may_open_around(*front_before);
     grant(others);
@@ -343,22 +337,11 @@ bool Exclusion::acquire(Task& task, Vector<Task*>& others) {
   return false;
 }
 
-namespace {
-
-auto const begins_later = [](auto const& a, auto const& b) { return b.first < a.first; };
-
-}  // namespace
-
-void Exclusion::enqueue(Claimed& area, Claimant& waiter) {
-  waiter.queue = &area;
-  area.queue.push(waiter);
-}
-
 void Exclusion::may_open(Claimed& area) {
   if (area.queue.empty() || area.may_open) return;
   area.may_open = true;
-  m_may_open.push_back({area.queue.front()->turn, &area});
-  std::push_heap(m_may_open.begin(), m_may_open.end(), begins_later);
+  area.turn = area.queue.front()->turn;
+  m_may_open.push(area);
 }
 
 void Exclusion::may_open_around(Claimant const& claimant) {
@@ -373,9 +356,8 @@ void Exclusion::may_open_around(Claimant const& claimant) {
 void Exclusion::grant(Vector<Task*>& ready) {
   Claimed compared;  // tasks to ask; those that still wait go back to m_compared
   while (!m_may_open.empty()) {
-    std::pop_heap(m_may_open.begin(), m_may_open.end(), begins_later);
-    Claimed* area = m_may_open.back().area;
-    m_may_open.pop_back();
+    Claimed* area = m_may_open.front();
+    m_may_open.pop();
     area->may_open = false;
     if (area == &m_compared) {
       std::swap(compared.queue, m_compared.queue);
@@ -384,12 +366,7 @@ void Exclusion::grant(Vector<Task*>& ready) {
     if (is_closed(*area, *area->queue.front())) continue;
     Claimant& waiter = *area->queue.front();
     area->queue.pop();
-    if (Claimed* const next = obstacle(waiter)) {
-      enqueue(*next, waiter);
-    } else {
-      admit(waiter);
-      ready.push_back(waiter.task);
-    }
+    if (admit(waiter)) ready.push_back(waiter.task);
     may_open(*area);
   }
 }
@@ -408,7 +385,9 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, Vector<Task*>& rea
   std::lock_guard const lock(m_mutex);
   bool const was_exclusive = task.exclusive;
   Claimant* const claimant = holder(task);
-  Claimant* const waiting = claimant == nullptr && was_exclusive ? waiter(task) : nullptr;
+  auto const is_it = [&](Claimant const& waiter) { return waiter.task == &task; };
+  Claimant* const waiting =
+      claimant == nullptr && was_exclusive ? m_waiting.find_if(is_it) : nullptr;
   apply();
   task.exclusive = concerns(task);
   if (!task.exclusive) std::erase(m_let_others_pass, &task);
@@ -437,31 +416,20 @@ void Exclusion::change_waiting(Claimant& waiter, Vector<Task*>& ready) {
   if (m_waiting.front() == &waiter) may_open_around(waiter);
   end_turn(waiter, m_arriving);
   disclaim(waiter);
-  if (!waiter.task->exclusive) {
-    ready.push_back(waiter.task);
+  Task& task = *waiter.task;
+  if (task.exclusive)
+    claim(waiter);
+  else
     m_spare.splice(m_spare.begin(), m_arriving, waiter.self);
-    grant(ready);
-    return;
-  }
-  claim(waiter);
-  if (Claimed* const next = obstacle(waiter)) {
-    begin_turn(waiter);
-    enqueue(*next, waiter);
-  } else {
-    admit(waiter);
-    ready.push_back(waiter.task);
-  }
+  if (!task.exclusive || admit(waiter)) ready.push_back(&task);
   grant(ready);
 }
 
-void Exclusion::forget_groups(std::span<Task* const> tasks) {
+void Exclusion::forget_groups(Task& task) {
   std::lock_guard const lock(m_mutex);
-  for (Task* task : tasks)
-    for (std::uint32_t k = 0; k < task->access_count; ++k)
-      task->access(k).generation = TaskAccess::any_generation;
-  for (Past& past : m_past)
-    for (Vector<Past::Claim>* claims : {&past.claims, &past.kept})
-      for (Past::Claim& claim : *claims) claim.generation = TaskAccess::any_generation;
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    task.access(k).generation = TaskAccess::any_generation;
+  for (Past& past : m_past) past.forget_groups();
 }
 
 bool Exclusion::sleep(Task& task, Vector<Task*>& ready) {
@@ -476,9 +444,7 @@ bool Exclusion::sleep(Task& task, Vector<Task*>& ready) {
 
 void Exclusion::let_others_pass(Task& task, Vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
-  bool const known = std::find(m_let_others_pass.begin(), m_let_others_pass.end(), &task) !=
-                     m_let_others_pass.end();
-  if (known || !task.exclusive) return;
+  if (is_in(m_let_others_pass, &task) || !task.exclusive) return;
   m_let_others_pass.push_back(&task);
   if (!m_waiting.empty() && conflict(task, *m_waiting.front()->task))
     may_open_around(*m_waiting.front());
@@ -487,10 +453,7 @@ void Exclusion::let_others_pass(Task& task, Vector<Task*>& ready) {
 
 void Exclusion::change_pending(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
-  auto const is_in = [&](Vector<Task const*> const& tasks) {
-    return std::find(tasks.begin(), tasks.end(), &task) != tasks.end();
-  };
-  bool const is_looked_at = is_in(m_let_others_pass) || is_in(m_sleeping);
+  bool const is_looked_at = is_in(m_let_others_pass, &task) || is_in(m_sleeping, &task);
   apply();
   task.exclusive = concerns(task);
   if (!task.exclusive) std::erase(m_let_others_pass, &task);

@@ -14,15 +14,22 @@
 #include <locks/Trellis_Unlocked.hpp>
 #include <base/Trellis_Reserve.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <list>
 #include <mutex>
 #include <span>
-#include <unordered_map>
-#include <vector>
+#include <type_traits>
 
 namespace trellis::Impl {
+
+template <class T>
+[[nodiscard]] bool is_in(Vector<T> const& values, std::type_identity_t<T> const& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+/// Returns the tag that a rule looks at.
+[[nodiscard]] AnyTag const& tag_of(std::span<TagPtr const> tags, TagRule const& rule);
 
 /// Keeps tasks that exclude each other (exclusive accesses to overlapping areas, or a rule about
 /// their tags) from running at the same time. Their turns come in the order of the ranks that the
@@ -77,9 +84,9 @@ class Exclusion {
   /// now, perhaps this one. A task that only now becomes exclusive must be running; its exclusive
   /// areas are its own from then on.
   void change(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready);
-  /// For the record: accesses between two of these tasks may be gone. So their order is chosen
+  /// For the record: accesses between this task and others may be gone. So their order is chosen
   /// here, though they are not of one group.
-  void forget_groups(std::span<Task* const> tasks);
+  void forget_groups(Task& task);
   /// The body of a task, or of a child of it, waits for another task: appends the tasks that may
   /// run now. False when the task can be in no task's way, now or after a demotion; else call
   /// `wake` later.
@@ -115,6 +122,7 @@ class Exclusion {
     bool may_open = false;         ///< is in m_may_open
     Vector<Claimed*> overlapping;  ///< all others of the scope that share a byte with this one
     TurnQueue<Claimant> queue;
+    Turn turn;  ///< of the front of the queue, when it got into m_may_open
   };
   using Claimants = List<Claimant>;
   /// A task that holds or waits.
@@ -123,9 +131,8 @@ class Exclusion {
     Task* task = nullptr;
     Turn turn;
     bool compared = false;
-    Claimed* queue = nullptr;  ///< the queue that it waits in
-    bool waits = false;
-    Vector<Claimed*> areas;  ///< without duplicates
+    Claimed* queue = nullptr;  ///< the queue that it waits in; null: it does not wait
+    Vector<Claimed*> areas;    ///< without duplicates
   };
   using Areas = HashMap<AreaEntry const*, Claimed>;
 
@@ -142,6 +149,7 @@ class Exclusion {
     Vector<Claim> claims;  ///< all that it ever had
     Vector<Claim> kept;    ///< what it has after its demotions
     Vector<TagPtr> tags;
+    void forget_groups();
   };
   /// How the order of two tasks was chosen.
   enum class Chosen {
@@ -160,8 +168,7 @@ class Exclusion {
   Claimant& arrive(Task& task, std::int64_t rank);
   void leave(Claimant& holder);
   [[nodiscard]] Claimant* holder(Task const& task);
-  [[nodiscard]] Claimant* waiter(Task const& task);
-  void begin_turn(Claimant& claimant);
+  void wait_in(Claimed& area, Claimant& claimant);
   void end_turn(Claimant& claimant, Claimants& to);
   void begin_to_hold(Claimant& claimant);
   void change_waiting(Claimant& waiter, Vector<Task*>& ready);
@@ -171,14 +178,13 @@ class Exclusion {
   void disclaim(Claimant& claimant);
   void give_up(Claimant& holder);
   static void hold(Claimant& claimant);
-  void admit(Claimant& claimant);
+  [[nodiscard]] bool admit(Claimant& claimant);
   [[nodiscard]] Claimant const* front_before(Claimant const& other) const;
   [[nodiscard]] bool is_behind_sleeper(Claimant const& waiter) const;
-  [[nodiscard]] bool is_closed(Claimed const& area, Claimant const& to) const;
+  [[nodiscard]] bool is_closed(Claimed& area, Claimant const& to) const;
   [[nodiscard]] Claimed* obstacle(Claimant const& to);
   void may_open(Claimed& area);
   void may_open_around(Claimant const& claimant);
-  static void enqueue(Claimed& area, Claimant& waiter);
   void grant(Vector<Task*>& ready);
 
   std::deque<TagRule> const& m_rules;
@@ -199,12 +205,7 @@ class Exclusion {
   Vector<Task const*> m_sleeping;
   Vector<Task const*> m_let_others_pass;  ///< tasks of `let_others_pass`; some are not holders yet
   Vector<Past> m_past;                    ///< in the order of holding; only with a recorder
-
-  struct MayOpen {
-    Turn first;  ///< of its queue
-    Claimed* area;
-  };
-  Vector<MayOpen> m_may_open;  ///< a heap of queues to look at; empty between calls
+  TurnQueue<Claimed> m_may_open;          ///< queues to look at; empty between calls
 };
 
 }  // namespace trellis::Impl

@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <list>
-#include <map>
 #include <utility>
 
 namespace trellis::Impl {

@@ -2,12 +2,8 @@
 #ifndef TRELLIS_IMPL_FORKJOINS_HPP
 #define TRELLIS_IMPL_FORKJOINS_HPP
 
-#include <Trellis_Orchestration.hpp>
-#include <access/Trellis_AccessTable.hpp>
 #include <base/Trellis_FunctionRef.hpp>
-#include <task/Trellis_Task.hpp>
 #include <impl/Trellis_TaskHandle.hpp>
-#include <base/Trellis_Reserve.hpp>
 
 #include <memory>
 
@@ -18,8 +14,6 @@ struct Frame;
 class FusionPool;
 class Kernel;
 class Children;
-struct WorkerSlot;
-class Workers;
 
 /// Runs fork-joins: tasks whose bodies fork children and join them, as the graph's advice decides.
 ///
@@ -29,9 +23,9 @@ class Workers;
 /// children, and the extra edge is taken off them, from all at once or from one after the other.
 ///
 /// INVARIANT (no child stays held). Only the body's thread submits children. It also ends each
-/// phase: by `self.wait()`, before any other wait (`start_held`), and at the end, also when
-/// the body throws. A held child is pending, so its cell is not reused before. (The thread that has
-/// added the extra edge takes it off; the decrement orders it as every other one does, see Task.)
+/// phase: by `self.wait()`, before any other wait, and at the end, also when the body throws. A
+/// held child is pending, so its cell is not reused before. (The thread that has added the extra
+/// edge takes it off; the decrement orders it as every other one does, see Task.)
 ///
 /// WHICH THREADS RUN THE CHILDREN. The thread that runs the body waits as a task does: it runs only
 /// children of its own fork-join, see Waiting::run_needed. When none is left for it, it gives its
@@ -63,36 +57,26 @@ class ForkJoins {
   void run(TaskHandle const& self, TaskHandle const& running, int depth, FunctionRef<void()> body);
   /// True if the calling thread is in the body of a fork-join.
   [[nodiscard]] static bool any_here() { return t_innermost != nullptr; }
-  /// Called when a body waits for its children. False: it is not the body of a fork-join.
-  [[nodiscard]] bool end_phase(Frame& frame);
-  /// Exists while the body of this frame waits for something else. Meanwhile children that it has
-  /// submitted are not held. (The search for circles of waits assumes that the body holds up held
-  /// children.)
+  /// Exists while the body of a fork-join waits. Meanwhile children that it has submitted are not
+  /// held. (The search for circles of waits assumes that the body holds up held children.)
   using HeldStarted = std::unique_ptr<Open, Collect>;
-  [[nodiscard]] HeldStarted start_held(Frame& frame);
+  /// Called when the body of this frame waits. Null: it is not the body of a fork-join.
+  [[nodiscard]] HeldStarted end_phase(Frame& frame);
   /// Waits for the fork-join in the thread that has called `fork_join`. Throws what the future
   /// would throw.
   void join(TaskHandle const& fork_join);
 
-  /// Called when the thread is going to sleep, or to wait for what others run. The fork-joins that
-  /// it runs child after child go on without it.
+  /// Called when the thread is going to sleep, or to wait for what is no child of its fork-join.
+  /// The fork-joins that it runs child after child go on without it.
   static void start_rests();
 
  private:
-  void collect(Open& fork_join);
-  void take_held(Open& fork_join);
-  void run_held(Open& fork_join);
-  void run_serially(Open& fork_join);
-  void start_rest(Open& fork_join);
-
   static constinit inline thread_local Open* t_innermost = nullptr;
 
   Kernel& m_kernel;
   Cancellation& m_cancellation;
   FusionPool& m_fusion;
   Children& m_children;
-  Workers& m_workers;
-  bool const m_serial;
 };
 
 }  // namespace trellis::Impl

@@ -8,7 +8,6 @@
 #include <base/Trellis_Reserve.hpp>
 #include <trace/Trellis_TaskCounters.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -16,15 +15,12 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <utility>
-#include <vector>
 
 namespace trellis::Impl {
 
 class Cancellation;
 class Kernel;
 struct WorkerSlot;
-class Workers;
 
 /// Holds fusable tasks back while they are ready, and forms the batches in which they run.
 ///
@@ -50,9 +46,9 @@ class Workers;
 /// device waits there for the predecessors of all its members.
 ///
 /// INVARIANT (liveness). Tasks in here count as ready for a thread with nothing else to do. It
-/// takes them after the policy's tasks, and asks `may_be_taken` before it sleeps. `tell` is to the
-/// workers what a push is. The advice may ask to wait for the end of a fork-join (`deferred`). Such
-/// a wait ends in these cases:
+/// takes them after the policy's tasks, and asks `may_be_taken` before it sleeps. `hold` informs
+/// the workers as a push does. The advice may ask to wait for the end of a fork-join (`deferred`).
+/// Such a wait ends in these cases:
 /// - no fork-join is under way;
 /// - no thread runs a task;
 /// - a body that runs again and again is about to run;
@@ -83,14 +79,10 @@ class FusionPool {
   /// Replaces the advice, and returns the one before.
   std::shared_ptr<Orchestration> follow(std::shared_ptr<Orchestration> next) noexcept;
 
-  /// Takes a fusable task that has become ready. Returns the task that goes to the policy, or the
-  /// device, in its place: itself, or the first task of a batch. Null means that it is held back.
-  /// The caller then calls `tell` afterwards.
-  [[nodiscard]] Task* hold(Task& task) noexcept;
-  /// Does the same for several tasks, in their order: calls `release` for each that goes on. True
-  /// if some are held back.
-  bool hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept;
-  void tell();
+  /// Takes fusable tasks that have become ready, in this order. Calls `release` for each that goes
+  /// to the policy, or the device, instead: alone, or as the first task of a batch. If some are
+  /// held back, workers are informed.
+  void hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept;
   [[nodiscard]] static TaskKind kind_of(Task const& task);
   [[nodiscard]] bool any() const { return m_held.load(std::memory_order_relaxed) != 0; }
   /// True if a thread with nothing else to do would get a task.
@@ -103,12 +95,10 @@ class FusionPool {
   /// batch. Tasks for devices are launched on the way. `only_rests`: the thread would otherwise run
   /// a body that runs again.
   [[nodiscard]] Task* pop(WorkerSlot& slot, bool only_rests) noexcept;
-  /// Releases all tasks as the advice says, in batches and one by one, because a thread waits.
-  void release_all(WorkerSlot& slot) { release_down_to(0, slot); }
-  /// Releases the tasks without which a wait cannot end.
-  void release_needed(FunctionRef<bool(Task const&)> needed, WorkerSlot& slot) noexcept;
-  /// Releases tasks, oldest kinds first, until `left` are left.
-  void release_down_to(std::size_t left, WorkerSlot& slot) noexcept;
+  /// Releases tasks as the advice says, in batches and one by one, because a thread waits: those
+  /// that are needed, oldest kinds first, until no more than `may_stay` tasks are left.
+  void release(WorkerSlot& slot, FunctionRef<bool(Task const&)> needed = all,
+               std::size_t may_stay = 0) noexcept;
 
   void fork_join_starts() { m_fork_joins.fetch_add(1, std::memory_order_seq_cst); }
   /// `may_stay`: this many tasks of all kinds may remain held back; the others are released.
@@ -131,17 +121,20 @@ class FusionPool {
   [[nodiscard]] bool run(Task& task, WorkerSlot& slot, Task*& next);
   /// Splits a batch into its tasks, no longer linked.
   static Vector<Task*> unlink(Task& first);
-  static void link(std::span<Task* const> tasks);
+  /// Pushes tasks that have not begun after all.
+  void give_back(std::span<Task* const> tasks, WorkerSlot& slot);
   /// Ends the offload of a task whose batch was to go to a device, or was there.
   static void stay_home(Task& task);
 
  private:
   using When = FuseInstruction::When;
+  static constexpr auto all = [](Task const&) { return true; };
   /// The held tasks of one kind, first in, first out.
   struct Kind {
+    explicit Kind(TaskKind its_kind) : kind(its_kind) {}
     TaskKind const kind;
     Task* first = nullptr;
-    Task* last = nullptr;
+    Task** end = &first;  ///< the last `next`
     std::size_t count = 0;
     bool is_deferred = false;
     double mean_held = 0;  ///< moving average over its batches
@@ -153,39 +146,35 @@ class FusionPool {
     bool is_batch = false;
   };
 
-  [[nodiscard]] Kind* find(TaskKind kind) noexcept;
-  [[nodiscard]] Kind* kind_at(std::size_t k);
+  [[nodiscard]] Kind& find(TaskKind kind);
+  [[nodiscard]] Kind* kind_at(std::ptrdiff_t k);
   void defer(Kind& kind, bool is_deferred);
   void count(Kind& kind, std::size_t by);
   [[nodiscard]] Taken take(Kind& kind, std::size_t batch);
   Taken form(Orchestration& advice, Kind& kind, FuseInstruction const& how, bool forced,
              std::size_t most = FuseInstruction::never);
-  std::size_t bring_forward(Kind& kind, FunctionRef<bool(Task const&)> needed);
+  [[nodiscard]] std::size_t bring_forward(Kind& kind, FunctionRef<bool(Task const&)> needed);
   void note(Orchestration& advice, TaskKind kind, Taken& taken, int device);
   [[nodiscard]] bool is_overdue();
   void linger(Kind const& kind, std::size_t enough);
-  [[nodiscard]] Task* run_fused(Vector<Task*> const& tasks, void* instance, WorkerSlot& slot);
-  [[nodiscard]] Task* complete_all(Task& first, WorkerSlot& slot);
-  [[nodiscard]] Task* one_by_one(Task& first, WorkerSlot& slot, FunctionRef<Task*(Task&)> run);
-  [[nodiscard]] double done_when_awaited() const {
-    auto const all = static_cast<double>(m_awaited.load(std::memory_order_relaxed));
-    return static_cast<double>(m_awaited_done.load(std::memory_order_relaxed)) / std::max(all, 1.);
-  }
+  [[nodiscard]] FusionSample sample(Kind const& kind, std::size_t batch) const;
+  [[nodiscard]] Task* run_batch(std::span<Task* const> tasks, WorkerSlot& slot);
+  [[nodiscard]] Task* run_fused(std::span<Task* const> tasks, void* instance, WorkerSlot& slot);
+  [[nodiscard]] Task* complete_all(std::span<Task* const> tasks, WorkerSlot& slot);
+  [[nodiscard]] Task* one_by_one(std::span<Task* const> tasks, WorkerSlot& slot,
+                                 FunctionRef<Task*(Task&)> run);
 
   Kernel& m_kernel;
   Cancellation& m_cancellation;
-  Workers& m_workers;
   TaskCounters& m_statistics;
-  bool const m_serial;
 
   mutable std::mutex m_advice_mutex;
   std::shared_ptr<Orchestration> m_advice;
-  std::mutex m_mutex;                     ///< the last of all locks but the policy's
-  Vector<std::unique_ptr<Kind>> m_kinds;  ///< guarded by m_mutex; none is removed
+  std::mutex m_mutex;  ///< the last of all locks but the policy's
+  List<Kind> m_kinds;  ///< guarded by m_mutex; none is removed
   std::atomic<std::size_t> m_held{0};
   std::atomic<std::size_t> m_deferred{0};
   std::atomic<int> m_fork_joins{0};  ///< under way
-  std::atomic<std::uint64_t> m_added{0};
   std::atomic<std::uint64_t> m_awaited{0};
   std::atomic<std::uint64_t> m_awaited_done{0};
   // Used by the thread that looks for overdue tasks; guarded by m_mutex.

@@ -12,7 +12,6 @@
 namespace trellis::Impl {
 
 class DeviceAdapter;
-class SpaceAdapter;
 
 /// Returns the type's name as a person writes it.
 [[nodiscard]] std::string readable_name(std::type_info const& type);

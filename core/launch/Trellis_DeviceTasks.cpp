@@ -73,7 +73,6 @@ void DeviceTasks::launch(Task& first, WorkerSlot& slot) {
     launch_one(task, slot, ready);
     order_launches(std::span(ready).subspan(before));
   };
-  bool any_held = false;
   launch_and_order(first);
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
@@ -85,18 +84,16 @@ void DeviceTasks::launch(Task& first, WorkerSlot& slot) {
       for (Task* other : others) m_kernel.push(*other, &slot);
       if (!may_run) continue;
     }
-    Task* const released = task.marks.is_fusable ? m_fusion.hold(task) : &task;
-    if (released == nullptr) {
-      any_held = true;
-      continue;
-    }
-    if (launches_here(*released)) {
-      if (!offer(*released)) launch_and_order(*released);
-    } else {
-      m_kernel.push(*released, &slot);
-    }
+    auto const release = [&](Task& released) {
+      if (!launches_here(released)) return m_kernel.push(released, &slot);
+      if (!offer(released)) launch_and_order(released);
+    };
+    Task* const one = &task;
+    if (!task.marks.is_fusable)
+      release(task);
+    else
+      m_fusion.hold(std::span(&one, 1), release);
   }
-  if (any_held) m_fusion.tell();
 }
 
 bool DeviceTasks::offer(Task& task) {
@@ -225,9 +222,7 @@ Vector<Task*> DeviceTasks::live_members(Task& first, WorkerSlot& slot) {
 }
 
 Vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
-  FusionPool::link(members);
-  m_kernel.events().batch(*members.front());
-  FusionPool::unlink(*members.front());
+  m_kernel.events().batch(members);
   Vector<void*> bodies;
   for (Task* const task : members) {
     bodies.push_back(task->body);
@@ -288,12 +283,7 @@ void DeviceTasks::offload_batch(Task& first, WorkerSlot& slot) {
       [&](void* instance) { named.ops->fusion->offload(bodies, instance, named.label); },
       live.size(), [](Task&) {});
   if (begun > 0) return m_streams.note_awaited();
-  for (Task* const task : live) {
-    FusionPool::stay_home(*task);
-    task->state.store(TaskState::ready, std::memory_order_relaxed);
-    m_kernel.events().changed(*task, TaskState::ready);
-    m_kernel.push(*task, &slot);
-  }
+  m_fusion.give_back(live, slot);
 }
 
 bool DeviceTasks::complete_passed(WorkerSlot& slot, Poller& poller) {

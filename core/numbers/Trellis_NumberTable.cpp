@@ -40,10 +40,6 @@ std::string name_of(Label const& task) {
               "Trellis: " + who + " the number " + to_string(number) + ", " + why);
 }
 
-[[nodiscard]] std::size_t place_of(std::uint64_t number, std::size_t places) {
-  return static_cast<std::size_t>(number * 0x9E3779B97F4A7C15u >> 20) & (places - 1);
-}
-
 }  // namespace
 
 // --- tables --------------------------------------------------------------------------------------
@@ -63,6 +59,9 @@ std::shared_ptr<NumberTable> NumberTable::make(TaskHandle const& graph, std::str
     }
     std::lock_guard const own(table->m_mutex);
     table->m_source = ++tables.last_source;
+    table->m_graph = {graph.control, graph.generation};
+    table->m_name = std::move(name);
+    table->m_keeps_all = keeps_all;
   }
   auto const give_back = [](NumberTable* of) {
     of->end();
@@ -70,16 +69,7 @@ std::shared_ptr<NumberTable> NumberTable::make(TaskHandle const& graph, std::str
     std::lock_guard const lock(all.mutex);
     all.free.push_back(of);
   };
-  std::shared_ptr<NumberTable> own(table, give_back);
-  table->begin(graph, std::move(name), keeps_all);
-  return own;
-}
-
-void NumberTable::begin(TaskHandle const& graph, std::string name, bool keeps_all) {
-  std::lock_guard const lock(m_mutex);
-  m_graph = {graph.control, graph.generation};
-  m_name = std::move(name);
-  m_keeps_all = keeps_all;
+  return {table, give_back};
 }
 
 void NumberTable::end() noexcept {
@@ -120,23 +110,26 @@ TaskId NumberTable::id_of(Entry const& entry) {
   return entry.claim == nullptr ? entry.id : entry.claim->m_id.load(std::memory_order_acquire);
 }
 
+/// Requires that there are places. Returns the entry of the number, or a free one.
+NumberTable::Entry& NumberTable::place_of(std::uint64_t number) {
+  std::size_t const mask = m_places.size() - 1;
+  std::size_t k = static_cast<std::size_t>(number * 0x9E3779B97F4A7C15u >> 20) & mask;
+  while (m_places[k].number != 0 && m_places[k].number != number) k = (k + 1) & mask;
+  return m_places[k];
+}
+
 NumberTable::Entry* NumberTable::find(std::uint64_t number) {
   if (m_places.empty()) return nullptr;
-  std::size_t const mask = m_places.size() - 1;
-  for (std::size_t k = place_of(number, m_places.size());; k = (k + 1) & mask) {
-    if (m_places[k].number == number) return &m_places[k];
-    if (m_places[k].number == 0) return nullptr;
-  }
+  Entry& entry = place_of(number);
+  return entry.number != 0 ? &entry : nullptr;
 }
 
 /// Requires that there is room, and no entry of this number except one that has been given up.
 NumberTable::Entry& NumberTable::place_for(std::uint64_t number) {
-  std::size_t const mask = m_places.size() - 1;
-  std::size_t k = place_of(number, m_places.size());
-  while (m_places[k].number != 0 && m_places[k].number != number) k = (k + 1) & mask;
-  if (m_places[k].number == 0) ++m_used;
-  m_places[k].number = number;
-  return m_places[k];
+  Entry& entry = place_of(number);
+  if (entry.number == 0) ++m_used;
+  entry.number = number;
+  return entry;
 }
 
 /// Forgets completed tasks, and makes room for as many as remain. Called by a thread that submits

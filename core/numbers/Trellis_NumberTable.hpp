@@ -66,13 +66,13 @@ class NumberTable {
   };
   static constexpr std::size_t fewest = 64;  ///< places
 
-  void begin(TaskHandle const& graph, std::string name, bool keeps_all);
   void end() noexcept;
   static void claim(NumberClaim& claim, TaskHandle const& graph, Label const& task);
   static void release(NumberClaim& claim) noexcept;
 
   // The caller holds the lock.
   [[nodiscard]] std::string what_is_wrong(TaskNumber const& number, TaskHandle const& graph) const;
+  [[nodiscard]] Entry& place_of(std::uint64_t number);
   [[nodiscard]] Entry* find(std::uint64_t number);
   Entry& place_for(std::uint64_t number);
   void sweep();

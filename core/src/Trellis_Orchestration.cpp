@@ -107,43 +107,28 @@ class Learning final : public Fixed {
  public:
   explicit Learning(std::uint64_t seed)
       : Fixed("learning" + (seed == 1 ? std::string() : ":" + std::to_string(seed))),
-        m_random(seed) {
-    for (auto const& each :
-         {make_native(), make_bsp(), make_backfill(), make_fuse_immediately(batch),
-          make_fuse_late(batch), make_all_on_device(0), make_round_robin(batch)})
-      m_variants.push_back({each, 0});
-  }
+        m_random(seed) {}
 
   void fork_join_starts(int depth) override {
     if (depth == 0) count_fork_join();
-    for (Variant const& each : m_variants) each.strategy->fork_join_starts(depth);
+    for (auto const& each : m_strategies) each->fork_join_starts(depth);
   }
   void fork_join_ends(int depth) override {
-    for (Variant const& each : m_variants) each.strategy->fork_join_ends(depth);
-  }
-  [[nodiscard]] ForkJoinPolicy fork_join(int depth, std::size_t children, TaskKind kind) override {
-    return current().fork_join(depth, children, kind);
+    for (auto const& each : m_strategies) each->fork_join_ends(depth);
   }
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return current().hold_back(kind); }
   [[nodiscard]] FuseInstruction fuse(TaskKind kind) override { return current().fuse(kind); }
   void formed(TaskKind kind, FusionSample const& sample) override {
     current().formed(kind, sample);
   }
-  void observed(TaskKind kind, FusionSample const& sample) override {
-    current().observed(kind, sample);
-  }
 
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr int fork_joins_of_turn = 16;
   static constexpr std::size_t batch = 16;
-  struct Variant {
-    std::shared_ptr<Orchestration> strategy;
-    double seconds;  ///< of a turn, as a moving average; 0: not measured
-  };
 
   [[nodiscard]] Orchestration& current() const {
-    return *m_variants[m_current.load(std::memory_order_relaxed)].strategy;
+    return *m_strategies[m_current.load(std::memory_order_relaxed)];
   }
   void count_fork_join() {
     std::lock_guard const lock(m_mutex);
@@ -153,35 +138,42 @@ class Learning final : public Fixed {
     if (m_fork_joins == 1) return;
     std::size_t const last = m_current.load(std::memory_order_relaxed);
     double const seconds = std::max(std::chrono::duration<double>(now - began).count(), 1e-9);
-    double& mean = m_variants[last].seconds;
+    double& mean = m_seconds[last];
     mean = mean == 0 ? seconds : (mean + seconds) / 2;
     m_current.store(next_after(last), std::memory_order_relaxed);
   }
   [[nodiscard]] std::size_t next_after(std::size_t last) {
-    if (last + 1 < m_variants.size() && m_variants[last + 1].seconds == 0) return last + 1;
+    if (last + 1 < m_seconds.size() && m_seconds[last + 1] == 0) return last + 1;
     // Twice as fast is four times as likely: in the end most turns are those of the best ones.
     std::vector<double> weights;
-    for (Variant const& each : m_variants) weights.push_back(1 / (each.seconds * each.seconds));
+    for (double const each : m_seconds) weights.push_back(1 / (each * each));
     return std::discrete_distribution<std::size_t>(weights.begin(), weights.end())(m_random);
   }
 
-  std::vector<Variant> m_variants;
+  std::vector<std::shared_ptr<Orchestration>> const m_strategies{
+      make_native(),          make_bsp(),
+      make_backfill(),        make_fuse_immediately(batch),
+      make_fuse_late(batch),  make_all_on_device(0),
+      make_round_robin(batch)};
   std::atomic<std::size_t> m_current{0};
-  std::mutex m_mutex;  ///< guards what follows, and `seconds`
+  std::mutex m_mutex;  ///< guards what follows
+  /// Seconds of a turn with each strategy, as a moving average; 0: not measured.
+  std::vector<double> m_seconds = std::vector<double>(m_strategies.size());
   std::uint64_t m_fork_joins = 0;
   Clock::time_point m_turn_began{};
   std::mt19937_64 m_random;
 };
 
-void require_at_least(std::int64_t value, std::int64_t least, char const* what) {
-  if (value < least)
-    throw Error(Error::Kind::bad_input, std::string("Trellis: an orchestration is made with ") +
-                                            std::to_string(value) + ' ' + what);
+template <class T>
+void require(bool is_met, T value, char const* what) {
+  if (!is_met)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: an orchestration is made with " + std::to_string(value) + ' ' + what);
 }
 
 /// Holds everything back, and fuses `n` tasks each.
 std::shared_ptr<Orchestration> make_fusing(char const* name, std::size_t n, When when) {
-  require_at_least(static_cast<std::int64_t>(n), 1, "tasks in a batch");
+  require(n >= 1, n, "tasks in a batch");
   return std::make_shared<Fixed>(name + std::to_string(n), all, all,
                                  FuseInstruction{.min = n, .max = n, .when = when});
 }
@@ -204,12 +196,12 @@ std::shared_ptr<Orchestration> make_fuse_late(std::size_t n) {
   return make_fusing("fuse_late:", n, When::when_idle);
 }
 std::shared_ptr<Orchestration> make_all_on_device(int device) {
-  require_at_least(device, 0, "as the number of a device");
+  require(device >= 0, device, "as the number of a device");
   return std::make_shared<AllOnDevice>(device);
 }
 std::shared_ptr<Orchestration> make_round_robin(std::size_t n, int devices) {
-  require_at_least(devices, 0, "devices");
-  require_at_least(static_cast<std::int64_t>(n), 1, "tasks in a batch");
+  require(devices >= 0, devices, "devices");
+  require(n >= 1, n, "tasks in a batch");
   return std::make_shared<RoundRobin>(n, devices);
 }
 std::shared_ptr<Orchestration> make_learning(std::uint64_t seed) {
@@ -218,42 +210,29 @@ std::shared_ptr<Orchestration> make_learning(std::uint64_t seed) {
 
 namespace {
 
+constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
+
 using Numbers = std::array<std::uint64_t, 2>;
-/// A name, and the numbers that may follow it. One that is left out is 1.
+/// A name, and how many numbers may follow it. One that is left out is 1.
 struct Named {
   std::string_view name;
   std::size_t fewest;
   std::size_t most;
-  Numbers least;
   std::uint64_t largest;
   std::shared_ptr<Orchestration> (*make)(Numbers const&);
 };
-constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
-constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
 constexpr Named named[] = {
-    {"native", 0, 0, {}, any, [](Numbers const&) { return make_native(); }},
-    {"bsp", 0, 0, {}, any, [](Numbers const&) { return make_bsp(); }},
-    {"backfill", 0, 0, {}, any, [](Numbers const&) { return make_backfill(); }},
-    {"fuse_immediately",
-     1,
-     1,
-     {1},
-     any_int,
+    {"native", 0, 0, 0, [](Numbers const&) { return make_native(); }},
+    {"bsp", 0, 0, 0, [](Numbers const&) { return make_bsp(); }},
+    {"backfill", 0, 0, 0, [](Numbers const&) { return make_backfill(); }},
+    {"fuse_immediately", 1, 1, any_int,
      [](Numbers const& n) { return make_fuse_immediately(n[0]); }},
-    {"fuse_late", 1, 1, {1}, any_int, [](Numbers const& n) { return make_fuse_late(n[0]); }},
-    {"all_on_device",
-     1,
-     1,
-     {0},
-     any_int,
+    {"fuse_late", 1, 1, any_int, [](Numbers const& n) { return make_fuse_late(n[0]); }},
+    {"all_on_device", 1, 1, any_int,
      [](Numbers const& n) { return make_all_on_device(static_cast<int>(n[0])); }},
-    {"round_robin",
-     1,
-     2,
-     {1, 0},
-     any_int,
+    {"round_robin", 1, 2, any_int,
      [](Numbers const& n) { return make_round_robin(n[0], static_cast<int>(n[1])); }},
-    {"learning", 0, 1, {0}, any, [](Numbers const& n) { return make_learning(n[0]); }},
+    {"learning", 0, 1, all, [](Numbers const& n) { return make_learning(n[0]); }},
 };
 
 }  // namespace
@@ -264,12 +243,11 @@ std::shared_ptr<Orchestration> make_orchestration(std::string_view text) {
     if (text.substr(0, text.find(':')) != each.name) continue;
     Numbers numbers{1, 1};
     std::size_t count = 0;
-    char const* at = text.data() + each.name.size();  // the end, or a colon
-    for (bool is_good = true; is_good && at != last && count < each.most; ++count) {
+    char const* at = text.data() + each.name.size();
+    for (; at != last && *at == ':' && count < each.most; ++count) {
       auto const [end, error] = std::from_chars(at + 1, last, numbers[count]);
-      is_good = error == std::errc() && (end == last || *end == ':') &&
-                numbers[count] >= each.least[count] && numbers[count] <= each.largest;
-      if (is_good) at = end;
+      if (error != std::errc() || numbers[count] > each.largest) break;
+      at = end;
     }
     if (at == last && count >= each.fewest) return each.make(numbers);
   }

@@ -40,8 +40,8 @@ void Events::ran_on_device(Task& task, std::uint64_t started_ns, std::uint64_t f
     m_timed->ran(ReadyTask(&task), std::chrono::nanoseconds(finished_ns - started_ns));
 }
 
-void Events::tell_batch(Task const& first) {
-  m_recorder->batch(first);
+void Events::tell_batch(std::span<Task* const> tasks) {
+  m_recorder->batch(tasks);
 }
 
 void Events::tell(Task const& task, TaskState state, int row) {

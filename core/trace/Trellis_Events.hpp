@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 
 namespace trellis::Impl {
 
@@ -39,9 +40,9 @@ class Events {
   void changed(Task const& task, TaskState state, int row = -1) {
     if (m_tells) tell(task, state, row);
   }
-  /// Notes that these tasks, linked by `next`, run as one.
-  void batch(Task const& first) {
-    if (m_recorder != nullptr) tell_batch(first);
+  /// Notes that these tasks run as one.
+  void batch(std::span<Task* const> tasks) {
+    if (m_recorder != nullptr) tell_batch(tasks);
   }
   /// True if times are wanted, also those of devices.
   [[nodiscard]] bool are_timed() const { return m_recorder != nullptr || m_timed != nullptr; }
@@ -53,7 +54,7 @@ class Events {
 
  private:
   void tell(Task const& task, TaskState state, int row);
-  void tell_batch(Task const& first);
+  void tell_batch(std::span<Task* const> tasks);
   void take_time(Task const& task, TaskState state);
   [[nodiscard]] std::uint64_t since_start() const;
 

@@ -176,11 +176,10 @@ void Recorder::returned(Task const& task) {
   node(task.public_id()).returned_ns = now;
 }
 
-void Recorder::batch(Task const& first) {
+void Recorder::batch(std::span<Task* const> tasks) {
   std::lock_guard const lock(m_lock);
   ++m_batches;
-  for (Task const* task = &first; task != nullptr; task = task->next)
-    node(task->public_id()).batch = m_batches;
+  for (Task const* const task : tasks) node(task->public_id()).batch = m_batches;
 }
 
 void Recorder::changed(Task const& task, TaskState state, int row) {

@@ -16,6 +16,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,7 +81,7 @@ class Recorder {
   void slept(Task const& task, std::chrono::nanoseconds time);
   void completes_later(Task const& task);
   /// Notes that these tasks, linked by `next`, are about to run as one.
-  void batch(Task const& first);
+  void batch(std::span<Task* const> tasks);
   /// Notes that the task is ready, or running on this row.
   void changed(Task const& task, TaskState state, int row = -1);
   /// Notes that the task is over: done, failed or cancelled. `row`: the slot that ran it, -1: none.
