@@ -80,16 +80,12 @@ class alignas(128) TaskDeque {
   ReadyTask pop_wanted_back(FunctionRef<bool(ReadyTask)> wanted, std::size_t most) {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};
     std::lock_guard const lock(m_lock);
-    std::size_t const end = m_first + m_count;
-    std::size_t const last = end - std::min(most, m_count);
-    for (std::size_t place = end; place != last;) {
-      ReadyTask const task = at(--place);
-      if (!wanted(task)) continue;
-      for (; place + 1 != end; ++place) at(place) = at(place + 1);
-      m_size.store(--m_count, std::memory_order_relaxed);
-      return task;
-    }
-    return {};
+    if (m_count == 0) return {};
+    ReadyTask const newest = at(m_first + m_count - 1);  // in a recursion nearly always this
+    if (!wanted(newest)) [[unlikely]]
+      return take_wanted_back(wanted, std::min(most, m_count));
+    m_size.store(--m_count, std::memory_order_relaxed);
+    return newest;
   }
   /// Takes the task nearest to the front that `wanted` accepts, among the `most` first ones.
   ReadyTask pop_wanted_front(FunctionRef<bool(ReadyTask)> wanted, std::size_t most) {
@@ -132,6 +128,20 @@ class alignas(128) TaskDeque {
     ReadyTask const task = at(m_first++);
     m_size.store(--m_count, std::memory_order_relaxed);
     return task;
+  }
+  /// Searches the last `count` tasks, of which the newest is not wanted. The caller holds the lock.
+  [[gnu::noinline]] ReadyTask take_wanted_back(FunctionRef<bool(ReadyTask)> wanted,
+                                               std::size_t count) {
+    std::size_t const newest = m_first + m_count - 1;
+    std::size_t const last = m_first + m_count - count;
+    for (std::size_t place = newest; place > last;) {
+      ReadyTask const task = at(--place);
+      if (!wanted(task)) continue;
+      for (; place != newest; ++place) at(place) = at(place + 1);
+      m_size.store(--m_count, std::memory_order_relaxed);
+      return task;
+    }
+    return {};
   }
   [[gnu::noinline]] void grow() {
     std::size_t const room = std::max<std::size_t>(64, 2 * m_room);
