@@ -33,9 +33,8 @@ struct TaskGraphOptions {
   /// Where threads run. "core": the main thread and each worker on a core of its own, as far as
   /// there are cores, or on `threads_per_worker` of them. A list of processors such as "0,2-5": the
   /// main thread on the first one, and the workers on the next ones. "none": where the system puts
-  /// them. "auto": the same, but a thread moves to another processor if it wakes twice in a row on
-  /// that of the thread that wakes it. If the graph ends on the main thread, that thread runs where
-  /// it ran before. Cores are those that the process may use. `TRELLIS_BIND`; default "auto".
+  /// them. If the graph ends on the main thread, that thread runs where it ran before. Cores are
+  /// those that the process may use. `TRELLIS_BIND`; default "none".
   std::optional<std::string> bind;
   /// Number of tasks that may be submitted and not complete. A thread that submits more runs tasks
   /// itself until there is room, or sleeps while there is nothing to run. Tasks submitted from

@@ -15,11 +15,11 @@
 namespace trellis::Impl {
 
 /// Keeps device tasks of a graph that are done, but whose bodies have not been destroyed. Freeing
-/// memory may make the host wait for the device, so they are kept until nothing runs there, or until
-/// they hold too much.
+/// memory may make the host wait for the device, so they are kept until nothing runs there, or
+/// until they hold too much.
 ///
-/// INVARIANT. A task that is pushed is done, and belongs to the list. The thread that takes the list
-/// takes all of it, and the tasks with it. The mutex orders both.
+/// INVARIANT. A task that is pushed is done, and belongs to the list. The thread that takes the
+/// list takes all of it, and the tasks with it. The mutex orders both.
 class DeferredDeviceTasks {
  public:
   static constexpr std::size_t most_tasks = 1024;

@@ -44,7 +44,7 @@ constexpr std::array all_rows{
                 "threads that run tasks at the same time", &said<&Options::workers>},
     VariableRow{Variable::threads_per_worker, "TRELLIS_THREADS_PER_WORKER", "a whole number",
                 "threads of each worker's Kokkos instance", &said<&Options::threads_per_worker>},
-    VariableRow{Variable::bind, "TRELLIS_BIND", "none, auto, core or processors such as 0,2-5",
+    VariableRow{Variable::bind, "TRELLIS_BIND", "none, core or processors such as 0,2-5",
                 "where the main thread and the workers run", &said<&Options::bind>},
     VariableRow{Variable::in_flight, "TRELLIS_IN_FLIGHT", "a whole number",
                 "largest number of tasks submitted and not complete", &said<&Options::in_flight>},

@@ -142,7 +142,7 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
     options.in_flight = number_from<std::uint64_t>(Variable::in_flight)
                             .value_or(default_in_flight(*options.workers));
   require_positive(options, "tasks in flight", options.in_flight);
-  if (!options.bind) options.bind = text_from(Variable::bind).value_or("auto");
+  if (!options.bind) options.bind = text_from(Variable::bind).value_or("none");
   if (!options.streams) options.streams = number_from<int>(Variable::streams).value_or(8);
   require_positive(options, "streams", options.streams);
   GraphTools const* const tools = graph_tools();

@@ -68,35 +68,6 @@ void pretend_cores(int cores) {
 }
 [[maybe_unused]] int const cores_at_start = cores_of_process();
 
-#ifdef __linux__
-
-int Places::processor_here() noexcept {
-  return sched_getcpu();
-}
-
-bool Places::migrate(std::span<int const> taken) noexcept {
-  cpu_set_t before;
-  if (sched_getaffinity(0, sizeof before, &before) != 0) return false;
-  cpu_set_t other = before;
-  for (int const processor : taken)
-    if (processor >= 0 && processor < CPU_SETSIZE) CPU_CLR(processor, &other);
-  // The thread is elsewhere when the first call returns, and nothing takes it back at the second.
-  if (CPU_COUNT(&other) == 0 || sched_setaffinity(0, sizeof other, &other) != 0) return false;
-  sched_setaffinity(0, sizeof before, &before);
-  return true;
-}
-
-#else
-
-int Places::processor_here() noexcept {
-  return -1;
-}
-bool Places::migrate(std::span<int const> /*taken*/) noexcept {
-  return false;
-}
-
-#endif
-
 #ifdef TRELLIS_HAS_HWLOC
 
 struct FreeBitmap {
@@ -179,7 +150,7 @@ std::vector<unsigned> numbers_of(std::string_view list) {
 std::vector<Cpus> places_of_list(std::string_view list, std::string const& graph) {
   std::vector<unsigned> const numbers = numbers_of(list);
   if (numbers.empty())
-    refuse(graph, list, R"(but can do so with none, auto, core, or a list such as "0,2-5")");
+    refuse(graph, list, R"(but can do so with none, core, or a list such as "0,2-5")");
   Cpus const usable = allowed();
   std::vector<Cpus> places;
   for (unsigned const number : numbers) {
@@ -243,9 +214,8 @@ bool Places::can_bind() {
   return topology() != nullptr;
 }
 
-Places::Places(std::string_view request, int threads_per_worker, std::string const& graph)
-    : m_is_auto(request == "auto") {
-  if (request == "none" || m_is_auto) return;
+Places::Places(std::string_view request, int threads_per_worker, std::string const& graph) {
+  if (request == "none") return;
   if (!can_bind()) refuse(graph, request, "but hwloc cannot tell which processors there are");
   auto sets = std::make_unique<Sets>();
   sets->request = request;
@@ -309,9 +279,8 @@ struct Places::Sets {};
 bool Places::can_bind() {
   return false;
 }
-Places::Places(std::string_view request, int /*threads_per_worker*/, std::string const& graph)
-    : m_is_auto(request == "auto") {
-  if (request != "none" && !m_is_auto)
+Places::Places(std::string_view request, int /*threads_per_worker*/, std::string const& graph) {
+  if (request != "none")
     refuse(graph, request, "but this Trellis was built without hwloc, and can only do with none");
 }
 Places::~Places() = default;

@@ -2,10 +2,7 @@
 #ifndef TRELLIS_IMPL_PLACES_HPP
 #define TRELLIS_IMPL_PLACES_HPP
 
-#include <atomic>
-#include <chrono>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,14 +14,6 @@ namespace trellis::Impl {
 /// For tests: graphs that are made from here on believe that there are `cores` cores. 0 restores
 /// the real number.
 void pretend_cores(int cores);
-
-/// What a thread knows of its wake-ups, see Places. Only that thread uses it, but any thread reads
-/// the processor, which may be outdated.
-struct Migration {
-  std::atomic<int> processor{-1};  ///< of the thread when it woke; -1: it sleeps
-  int on_one_in_row = 0;           ///< times that it woke on its waker's processor
-  std::chrono::steady_clock::time_point moved_at{};
-};
 
 /// Where the threads of a graph run, as `TRELLIS_BIND` asks for. The main thread has the first
 /// place. Workers have the next ones, and start over when there are no more. A main thread that
@@ -39,17 +28,9 @@ struct Migration {
 /// launcher's mask is kept, as places are made of what the process may use. OpenMP's own binding
 /// (`OMP_PROC_BIND`) moves the threads of its pools within a parallel region. A pool of one thread
 /// stays on the worker's place.
-///
-/// MOVING AWAY FROM THE WAKER ("auto", the default; `migrate`). The kernel wakes a thread where
-/// it last ran, or near its waker. It leaves two threads that sleep and wake often on one core for
-/// seconds while another is idle. So a thread moves if it was woken for tasks twice in a row, on
-/// its waker's processor both times. It goes to a processor where no thread of the graph is known
-/// to be: for a moment its mask is these processors, and then what it was before. So it stays
-/// unbound, and keeps a mask that it was given. Where there are more threads than cores, or workers
-/// have several threads, it does not move.
 class Places {
  public:
-  /// `request`: "none", "auto", "core", or a list of processors such as "0,2-5". Throws `Error`
+  /// `request`: "none", "core", or a list of processors such as "0,2-5". Throws `Error`
   /// when it is none of these, cannot be satisfied, or names processors that the process may not
   /// use. `graph`: its name, for messages.
   Places(std::string_view request, int threads_per_worker, std::string const& graph);
@@ -70,13 +51,6 @@ class Places {
   void release_main() noexcept;
   /// Called on a worker. `number` counts from 0.
   void bind_worker(int number) const noexcept;
-  /// Returns the processor that the calling thread runs on, or -1 if it is unknown.
-  [[nodiscard]] static int processor_here() noexcept;
-  /// True if threads are to move away from their wakers, where each has a core.
-  [[nodiscard]] bool is_auto() const { return m_is_auto; }
-  /// Moves the calling thread to a processor that it may use and that is not in `taken`. Its mask
-  /// is the same afterwards. False: there is no such processor, and the thread does not move.
-  static bool migrate(std::span<int const> taken) noexcept;
   /// While this object exists with `is_on`, the calling thread may run on the places of all threads
   /// of the graph. So may the threads that it makes, such as the pool of a task that has more
   /// threads than a worker. It has no effect where nothing is bound.
@@ -94,7 +68,6 @@ class Places {
  private:
   struct Sets;
   std::unique_ptr<Sets> m_sets;  ///< null: nothing is bound
-  bool const m_is_auto;
 };
 
 }  // namespace trellis::Impl

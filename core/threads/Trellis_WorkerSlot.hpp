@@ -44,7 +44,6 @@ struct Wait {
 struct Sleep {
   std::condition_variable wakeup;
   bool is_over = false;                  ///< the thread has been woken
-  int woken_on = -1;                     ///< its waker's processor, if woken for a task
   Condition const* waits_for = nullptr;  ///< of a thread in wait()
 };
 
@@ -86,7 +85,6 @@ struct alignas(128) WorkerSlot : NewFromReserve {
   BackOffCheck back_off;
   QueueTurns turns;
   SubmitterSeen submitter;
-  Migration migration;
   // For the children that the thread submits. Cells that it has freed are used first.
   TaskSlab::Chain cells;
   TaskIds::Block ids;

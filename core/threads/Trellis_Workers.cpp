@@ -46,11 +46,6 @@ constexpr std::chrono::microseconds quiet{50};
 // tasks a millisecond apart keep two workers at work for 0.83 of the time and not 0.87.)
 constexpr std::chrono::microseconds longest_nap_of_watch{2000};
 constexpr int naps_in_vain = 3;
-// A thread moves to another processor when it has woken so many times in a row on its waker's.
-// After fewer wakes the system may move it by itself. A thread moves at most once in
-// `between_moves`, as a move takes some microseconds.
-constexpr int wakes_before_move = 2;
-constexpr std::chrono::milliseconds between_moves{1};
 }  // namespace
 
 WorkerSlot& Workers::no_slot() {
@@ -66,11 +61,11 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int mo
       m_threads_per_worker(threads_per_worker),
       m_most_workers(most_workers),
       m_places(places),
+      m_has_cores(permits * threads_per_worker <= cores_of_process()),
       m_slots(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
       m_spare(permits) {
   new_slot("main thread").is_main = true;
   if (m_permits > 0) m_places.bind_main();
-  count_cores();
 }
 
 Workers::~Workers() {
@@ -117,15 +112,7 @@ void Workers::set_threads(int permits, int threads_per_worker) {
     m_spare.store(permits, std::memory_order_seq_cst);
   }
   m_threads_per_worker = threads_per_worker;
-  count_cores();
-}
-
-/// Called when the numbers of threads have changed. (A thread that submits counts as one of the
-/// workers; only beside a single worker it runs in addition.)
-void Workers::count_cores() {
-  int const cores = cores_of_process();
-  m_has_cores = m_permits * m_threads_per_worker <= cores;
-  m_migrates = m_places.is_auto() && m_threads_per_worker == 1 && std::max(m_permits, 2) <= cores;
+  m_has_cores = m_permits * threads_per_worker <= cores_of_process();
 }
 
 std::uint64_t Workers::sum(std::atomic<std::uint64_t> TaskCounts::* count) const {
@@ -159,13 +146,12 @@ void Workers::add_permit(int by) {
 
 // The woken thread has its permit and counts as searching from here on, so that no second one is
 // woken for the same task before this one is up.
-void Workers::wake(WorkerSlot& slot, int on) {
+void Workers::wake(WorkerSlot& slot) {
   std::erase(m_sleeping, &slot);
   if (slot.sleep.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
   slot.sleep.is_over = true;
-  slot.sleep.woken_on = on;
   slot.sleep.wakeup.notify_one();
 }
 
@@ -177,7 +163,7 @@ void Workers::wake_one() {
     return;  // if none can be started, another thread runs the task, at the latest one in wait()
   }
   bool const is_watch = m_sleeping.back() == m_watch && m_sleeping.size() > 1;
-  wake(is_watch ? **(m_sleeping.end() - 2) : *m_sleeping.back(), Places::processor_here());
+  wake(is_watch ? **(m_sleeping.end() - 2) : *m_sleeping.back());
 }
 
 /// Starts a worker, which without a permit sleeps at first. False: none can be started.
@@ -193,8 +179,6 @@ bool Workers::start_thread(bool with_permit) {
     WorkerSlot& slot = *m_worker_slots[before];
     slot.is_worker = true;
     slot.sleep.is_over = false;
-    slot.sleep.woken_on = Places::processor_here();
-    slot.migration.on_one_in_row = 0;  // of another thread before
     thread = std::thread([this, &slot, number = static_cast<int>(before), with_permit] {
       background(slot, number, with_permit);
     });
@@ -253,7 +237,6 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
   }
   slot.sleep.is_over = false;
   slot.sleep.waits_for = waits ? &until->done : nullptr;
-  slot.migration.processor.store(-1, std::memory_order_relaxed);
   m_sleeping.push_back(&slot);
   wake_waiters_locked();
   // No other thread polls what only the main thread may poll.
@@ -278,34 +261,6 @@ void Workers::sleep(WorkerSlot& slot, Until const* until) {
   if (stands_in) m_somebody_naps = false;
   slot.sleep.waits_for = nullptr;
   if (!waits) hand_watch_on(slot);
-  int const woken_on = slot.sleep.woken_on;
-  lock.unlock();
-  if (m_migrates) migrate(slot, woken_on);
-}
-
-/// Moves the thread of the slot if Places asks for it. The thread has just woken; what it reads of
-/// the others may be outdated.
-void Workers::migrate(WorkerSlot& slot, int woken_on) {
-  Migration& past = slot.migration;
-  int const here = Places::processor_here();
-  past.processor.store(here, std::memory_order_relaxed);
-  if (here < 0 || here != woken_on) {
-    past.on_one_in_row = 0;
-    return;
-  }
-  if (++past.on_one_in_row < wakes_before_move) return;
-  auto const now = std::chrono::steady_clock::now();
-  if (now - past.moved_at < between_moves) return;
-  past.moved_at = now;
-  past.on_one_in_row = 0;
-  try {
-    std::vector<int> taken{here};
-    for (int k = 0, slots = slot_count(); k < slots; ++k)
-      taken.push_back(this->slot(k).migration.processor.load(std::memory_order_relaxed));
-    if (Places::migrate(taken) || Places::migrate({taken.data(), 1}))
-      past.processor.store(Places::processor_here(), std::memory_order_relaxed);
-  } catch (std::bad_alloc const&) {  // then it does not move
-  }
 }
 
 std::uint64_t Workers::since_start() const {
@@ -620,10 +575,8 @@ void Workers::background(WorkerSlot& slot, int number, bool with_permit) {
   }
   slot.permits = 1;
   slot.search.has_slept = true;
-  if (m_migrates) migrate(slot, slot.sleep.woken_on);
   work(slot, nullptr);
   m_source.leaves(slot);
-  slot.migration.processor.store(-1, std::memory_order_relaxed);
   std::lock_guard const lock(m_mutex);
   add_permit(1);
 }
@@ -665,7 +618,6 @@ void Workers::work_until(Until const& until) {
   work(slot, &until);
   slot.wait = {};
   m_source.leaves(slot);
-  slot.migration.processor.store(-1, std::memory_order_relaxed);
   {
     std::lock_guard const lock(m_mutex);
     slot.permits = 0;

@@ -67,8 +67,7 @@
 /// is lent a permit, and the submissions of all count.
 ///
 /// A THREAD BACKS OFF when it has caught up with a thread that submits short tasks, see
-/// Trellis_BackOff.cpp. It MIGRATES to another processor when it wakes where its waker runs, see
-/// Places.
+/// Trellis_BackOff.cpp.
 ///
 /// INVARIANT (no lost wake-up). A thread that makes a task ready first pushes it, then reads
 /// `m_searching` and `m_spare`. A thread that goes to sleep first takes itself off `m_searching`,
@@ -295,7 +294,6 @@ class Workers {
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
-  void count_cores();
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> TaskCounts::* count) const;
   void end_threads();
   void destroy_instances();
@@ -306,7 +304,6 @@ class Workers {
   }
   [[nodiscard]] int relax() const;
   void wake_one();
-  void migrate(WorkerSlot& slot, int woken_on);
   void background(WorkerSlot& slot, int number, bool with_permit);
   void work(WorkerSlot& slot, Until const* until);
   void search(WorkerSlot& slot);
@@ -338,7 +335,7 @@ class Workers {
   [[nodiscard]] bool all_are_gathered() const;
   void main_looks();
   void wake_main();
-  void wake(WorkerSlot& slot, int on = -1);
+  void wake(WorkerSlot& slot);
   void wake_waiters_locked();
   [[nodiscard]] std::size_t note_sleep(WorkerSlot const& slot) noexcept;
   void note_end_of_sleep(std::size_t noted);
@@ -349,8 +346,7 @@ class Workers {
   int m_threads_per_worker;
   int const m_most_workers;
   Places& m_places;
-  bool m_migrates = false;
-  bool m_has_cores = false;  ///< there is a core for each thread that runs tasks
+  bool m_has_cores;  ///< there is a core for each thread that runs tasks
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
   std::vector<std::unique_ptr<WorkerSlot>> m_slots;  ///< its size does not change

@@ -438,11 +438,12 @@ TEST_F(Shrinking, WhatSeveralChildrenNeedStaysUntilTheLastIsOver) {
 TEST_F(Shrinking, WhatChildAndParentHaveGivenUpStaysGivenUp) {
   TaskGraph graph(with_workers(6));
   Block a("a"), b("b"), z("z");
-  Gate child_gave_up, first, second, holder_is_in, holder;
+  Gate has_shrunk, child_gave_up, first, second, holder_is_in, holder;
   std::atomic<bool> second_is_over{false};
   std::atomic<int> inside{0};
   Future<void> const parent = task(graph, "parent", {excludes(a), updates(b), updates(z)}, [&] {
     child("first", {excludes(a)}, [&] {
+      EXPECT_TRUE(has_shrunk.pass());
       release(a);
       child_gave_up.open();
       EXPECT_TRUE(first.pass());
@@ -450,6 +451,7 @@ TEST_F(Shrinking, WhatChildAndParentHaveGivenUpStaysGivenUp) {
     child("second", {updates(b)}, [&] { EXPECT_TRUE(second.pass()); });
     child("after second", {updates(b)}, [&] { second_is_over = true; });
     shrink_to_children();
+    has_shrunk.open();
     EXPECT_TRUE(child_gave_up.pass());
     release(a);
   });

@@ -133,13 +133,10 @@ class Places : public Timed {
 };
 
 TEST_F(Places, NothingIsBoundUnlessThatIsAskedFor) {
-  for (char const* how : {"auto", "none"}) {
-    TaskGraph graph(bound(2, how));
-    EXPECT_THAT(of_workers(graph, 2), testing::Each(m_before)) << how;
-    EXPECT_EQ(own_processors(), m_before) << how;
-  }
-  TaskGraph const graph;
-  EXPECT_EQ(graph.options().bind, "auto");
+  TaskGraph graph(with_workers(2));
+  EXPECT_EQ(graph.options().bind, "none");
+  EXPECT_THAT(of_workers(graph, 2), testing::Each(m_before));
+  EXPECT_EQ(own_processors(), m_before);
 }
 
 TEST_F(Places, OfCoresAreTheMainThreadsAndTheWorkers) {
@@ -211,7 +208,8 @@ TEST_F(Places, ThatCannotBeHadAreRefused) {
     EXPECT_EQ(error.kind(), Error::Kind::bad_input);
     return std::string(error.what());
   };
-  for (char const* wrong : {"", "cores", "1-", "x,2", "0:1", "0,,1", "0,", "3-1", "99999999999"})
+  for (char const* wrong :
+       {"", "auto", "cores", "1-", "x,2", "0:1", "0,,1", "0,", "3-1", "99999999999"})
     EXPECT_THAT(text_of(wrong),
                 testing::AllOf(HasSubstr("pump"), HasSubstr("TRELLIS_BIND"),
                                HasSubstr('"' + std::string(wrong) + '"'), HasSubstr("0,2-5")));
@@ -226,7 +224,7 @@ TEST_F(Places, AreNoneInASerialGraph) {
   EXPECT_EQ(own_processors(), m_before);
 }
 
-// --- who wakes on the processor of who woke it ---------------------------------------------------
+// --- masks that the program sets -----------------------------------------------------------------
 
 /// The calling thread may run on these alone.
 void run_on(std::vector<int> const& processors) {
@@ -236,75 +234,18 @@ void run_on(std::vector<int> const& processors) {
   EXPECT_EQ(sched_setaffinity(0, sizeof mask, &mask), 0);
 }
 
-class SteppingAside : public Timed {
+class Masks : public Timed {
  protected:
   void SetUp() override {
     if (m_all.size() < 2) GTEST_SKIP() << "there is one processor";
   }
   void TearDown() override { run_on(m_all); }
 
-  /// How often, of so many times, a worker ran elsewhere that had slept on the only processor of
-  /// the thread that woke it, when this had woken it twice.
-  int times_elsewhere(std::string const& how, int times) {
-    TaskGraph graph(bound(2, how));
-    let_the_workers_finish(graph);
-    int const crowded = m_all.front();
-    int elsewhere = 0;
-    for (int k = 0; k < times; ++k) {
-      run_on(m_all);
-      task(graph, "goes there", {}, [&] {
-        run_on({crowded});
-        run_on(m_all);
-      });
-      let_the_workers_finish(graph);
-      run_on({crowded});
-      std::atomic<int> ran_on{-1};
-      for (int wakes = 0; wakes < 2; ++wakes) {
-        std::this_thread::sleep_for(5ms);  // the worker sleeps now
-        ran_on = -1;
-        task(graph, "looks", {}, [&] { ran_on = sched_getcpu(); });
-        while (ran_on == -1) {  // this thread stays on its processor
-        }
-      }
-      if (ran_on != crowded) ++elsewhere;
-      let_the_workers_finish(graph);
-    }
-    return elsewhere;
-  }
-
   std::vector<int> const m_all = own_processors();
 };
 
-TEST_F(SteppingAside, MovesAThreadAndLeavesItsMask) {
-  int moved = 0;
-  for (int k = 0; k < 100 && moved < 5; ++k) {
-    run_on({m_all.back()});
-    run_on(m_all);
-    EXPECT_TRUE(Impl::Places::migrate(std::vector{m_all.back()}));
-    if (Impl::Places::processor_here() != m_all.back()) ++moved;
-    EXPECT_EQ(own_processors(), m_all);
-  }
-  EXPECT_GE(moved, 5);  // the kernel may move it at any time
-}
-
-TEST_F(SteppingAside, IsNotPossibleWhereAllAreTaken) {
-  EXPECT_FALSE(Impl::Places::migrate(m_all));
-  EXPECT_EQ(own_processors(), m_all);
-  run_on({m_all.back()});
-  EXPECT_FALSE(Impl::Places::migrate(std::vector{m_all.back(), -1, 1 << 20}));
-  EXPECT_THAT(own_processors(), testing::ElementsAre(m_all.back()));
-}
-
-TEST_F(SteppingAside, AWokenWorkerRunsBesideWhoWokeIt) {
-  // Where other programs keep the processors busy the kernel may bring it back at once.
-  int most = 0;
-  for (int attempt = 0; attempt < 20 && most < 10; ++attempt)
-    most = std::max(most, times_elsewhere("auto", 20));
-  EXPECT_GE(most, 10) << "of 20";
-}
-
-TEST_F(SteppingAside, AMaskThatATaskGivesItsWorkerStays) {
-  TaskGraph graph(bound(2, "auto"));
+TEST_F(Masks, AMaskThatATaskGivesItsWorkerStays) {
+  TaskGraph graph(with_workers(2));
   std::vector<int> const one{m_all.front()};
   for (int k = 0; k < 5; ++k) {
     task(graph, "gives", {}, [&] { run_on(one); });
@@ -318,43 +259,41 @@ TEST_F(SteppingAside, AMaskThatATaskGivesItsWorkerStays) {
 }
 
 /// It may run there alone when it is woken twice, and anywhere when it goes to sleep again.
-TEST_F(SteppingAside, AWorkerThatIsWokenOnOneProcessorKeepsItsMask) {
-  for (std::string const how : {"auto", "none"}) {
-    TaskGraph graph(bound(1, how));
-    task(graph, "starts", {}, [] {});  // a worker's thread has the mask of who makes it
-    let_the_workers_finish(graph);
-    int const crowded = m_all.front();
-    int thread = 0;
-    std::vector<int> awake, asleep;
-    auto const wake_it = [&](std::vector<int> const& then_on) {
-      std::atomic<bool> is_over{false};
-      task(graph, "looks", {}, [&] {
-        thread = static_cast<int>(syscall(SYS_gettid));
-        awake = own_processors();
-        run_on(then_on);
-        is_over = true;
-      });
-      while (!is_over) std::this_thread::yield();
-      std::this_thread::sleep_for(5ms);  // it sleeps now, unless the machine is busy
-    };
-    run_on({crowded});
-    for (int attempt = 0; attempt < 5; ++attempt) {
-      wake_it({crowded});
-      wake_it({crowded});
-      wake_it(m_all);
-      asleep = own_processors(thread);
-      EXPECT_EQ(asleep, m_all) << how;
-    }
+TEST_F(Masks, AWorkerThatIsWokenOnOneProcessorKeepsItsMask) {
+  TaskGraph graph(with_workers(1));
+  task(graph, "starts", {}, [] {});  // a worker's thread has the mask of who makes it
+  let_the_workers_finish(graph);
+  int const crowded = m_all.front();
+  int thread = 0;
+  std::vector<int> awake, asleep;
+  auto const wake_it = [&](std::vector<int> const& then_on) {
+    std::atomic<bool> is_over{false};
+    task(graph, "looks", {}, [&] {
+      thread = static_cast<int>(syscall(SYS_gettid));
+      awake = own_processors();
+      run_on(then_on);
+      is_over = true;
+    });
+    while (!is_over) std::this_thread::yield();
+    std::this_thread::sleep_for(5ms);  // it sleeps now, unless the machine is busy
+  };
+  run_on({crowded});
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    wake_it({crowded});
+    wake_it({crowded});
     wake_it(m_all);
-    EXPECT_EQ(awake, m_all) << how;
-    run_on(m_all);
+    asleep = own_processors(thread);
+    EXPECT_EQ(asleep, m_all);
   }
+  wake_it(m_all);
+  EXPECT_EQ(awake, m_all);
+  run_on(m_all);
 }
 
 /// While somebody submits, a worker that wakes has the watch started.
-TEST_F(SteppingAside, AThreadThatAWorkerStartsMayRunEverywhere) {
+TEST_F(Masks, AThreadThatAWorkerStartsMayRunEverywhere) {
   for (int attempt = 0; attempt < 10; ++attempt) {  // who starts it differs
-    TaskGraph graph(bound(2, "auto"));
+    TaskGraph graph(with_workers(2));
     task(graph, "starts", {}, [] {});
     let_the_workers_finish(graph);
     int const crowded = m_all.front();
