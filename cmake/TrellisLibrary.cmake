@@ -165,7 +165,8 @@ if(Kokkos_ENABLE_CUDA AND Kokkos_CXX_COMPILER_ID STREQUAL NVIDIA)
 endif()
 
 # The files of the page of a trace, as constants of a header. Their first line is the license.
-file(GLOB page_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/tools/page/*)
+set(page_files base.js graph.js list.html page.css page.html panel.js summary.js timeline.js)
+list(TRANSFORM page_files PREPEND ${PROJECT_SOURCE_DIR}/core/tools/page/)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_files})
 set(page_table "")
 foreach(file ${page_files})

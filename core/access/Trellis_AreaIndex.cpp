@@ -76,31 +76,36 @@ void AreaIndex::Grid::grow() {
   }
   buckets = std::move(more);
   for (std::uint32_t n = 0; n < entries.size(); ++n)
-    entries[n].next = std::exchange(buckets[bucket(cell(entries[n].box.low))], n);
+    entries[n].next = std::exchange(bucket(cell(entries[n].box.low)), n);
 }
 
 void AreaIndex::Grid::insert(Box const& box, Area const& area, void* item) {
   if (entries.size() >= buckets.size()) grow();
   auto const n = static_cast<std::uint32_t>(entries.size());
-  entries.push_back({box, item, no_entry, area});
-  entries.back().next = std::exchange(buckets[bucket(cell(box.low))], n);
+  // Reserve before anything is changed.
+  if (entries.size() == entries.capacity()) entries.reserve(std::max<std::size_t>(8, 2 * n));
+  if (areas.size() == areas.capacity()) areas.reserve(std::max<std::size_t>(8, 2 * n));
+  entries.push_back({box, item, std::exchange(bucket(cell(box.low)), n)});
+  areas.push_back(area);
 }
 
 bool AreaIndex::Grid::erase(Box const& box, void* item) {
   if (entries.empty()) return false;
-  std::uint32_t* link = &buckets[bucket(cell(box.low))];
+  std::uint32_t* link = &bucket(cell(box.low));
   while (*link != no_entry && entries[*link].item != item) link = &entries[*link].next;
   if (*link == no_entry) return false;
   std::uint32_t const n = std::exchange(*link, entries[*link].next);
   // The last entry moves to the free place.
   auto const last = static_cast<std::uint32_t>(entries.size() - 1);
   if (n != last) {
-    link = &buckets[bucket(cell(entries[last].box.low))];
+    link = &bucket(cell(entries[last].box.low));
     while (*link != last) link = &entries[*link].next;
     *link = n;
-    entries[n] = std::move(entries[last]);
+    entries[n] = entries[last];
+    areas[n] = areas[last];
   }
   entries.pop_back();
+  areas.pop_back();
   return true;
 }
 
@@ -130,9 +135,9 @@ void AreaIndex::add_frame(Area const& area) {
   Frame::Fit fit;
   for (Frame const& frame : old)
     for (Grid const& grid : frame.grids)
-      for (Entry const& entry : grid.entries) {
-        Frame& to = place(entry.area, fit);
-        to.grid(fit.box).insert(fit.box, entry.area, entry.item);
+      for (std::size_t n = 0; n < grid.entries.size(); ++n) {
+        Frame& to = place(grid.areas[n], fit);
+        to.grid(fit.box).insert(fit.box, grid.areas[n], grid.entries[n].item);
       }
 }
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace trellis::Impl {
 
@@ -68,7 +69,6 @@ class AreaIndex : public NewFromReserve {
     Box box;
     void* item;
     std::uint32_t next;  // in the same bucket
-    Area area;
   };
 
   /// The boxes of one size: along axis a, at most 2^size[a] long and longer than half of that.
@@ -77,10 +77,14 @@ class AreaIndex : public NewFromReserve {
     std::array<std::uint8_t, axes>
         shift;  // cells are 2^shift[a] long, at least as long as the boxes
     Vector<Entry> entries;
+    Vector<Area> areas;             // of the entries; apart, because queries do not read them
     Vector<std::uint32_t> buckets;  // hash table of cells: the first entry of each chain
 
-    std::size_t bucket(Coordinates const& cell) const noexcept {
-      return hash(cell) & (buckets.size() - 1);
+    std::uint32_t& bucket(Coordinates const& cell) noexcept {
+      return buckets[hash(cell) & (buckets.size() - 1)];
+    }
+    std::uint32_t bucket(Coordinates const& cell) const noexcept {
+      return buckets[hash(cell) & (buckets.size() - 1)];
     }
     Coordinates cell(Coordinates const& point) const noexcept {
       return {point[0] >> shift[0], point[1] >> shift[1], point[2] >> shift[2]};
@@ -152,7 +156,7 @@ std::size_t AreaIndex::Grid::for_each(Box const& query, F&& f) const {
   for (at[0] = first[0]; at[0] <= last[0]; ++at[0])
     for (at[1] = first[1]; at[1] <= last[1]; ++at[1])
       for (at[2] = first[2]; at[2] <= last[2]; ++at[2])
-        for (std::uint32_t n = buckets[bucket(at)]; n != no_entry; n = entries[n].next, ++cells)
+        for (std::uint32_t n = bucket(at); n != no_entry; n = entries[n].next, ++cells)
           if (entries[n].box.intersects(query) && cell(entries[n].box.low) == at)
             f(entries[n].item);
   return cells;

@@ -375,14 +375,17 @@ void Waiting::wait_for_fork_join(TaskHandle const& asked, ForkJoinGate& gate) {
   LiveAccess const whole{handle.task, handle.id};
   auto const is_of_fork_join = [&](Task const& task) { return is_or_within(task, whole); };
   FunctionRef<bool(Task const&)> const wants = is_of_fork_join;
+  auto const sleeps = [&](Until const& until) { m_workers.sleep_until(until); };
+  // Each of these happens before the main thread is told, see MainQueue and Polling::ask.
+  auto const main_looks = [&] { return is_over() || !m_main.empty() || m_polling.any_of_main(); };
   while (!is_over()) {
     m_workers.work_until({is_over, &always, false, &wants});
     if (is_over()) return;
-    if (!m_workers.on_main_thread()) return m_workers.sleep_until({is_over});
+    if (!m_workers.on_main_thread()) return wait_and_help({is_over}, sleeps);
     if (m_polling.any_of_main())
       std::this_thread::yield();  // it asks again at once
     else
-      m_workers.sleep_until({[&] { return is_over() || !m_main.empty(); }});
+      wait_and_help({main_looks}, sleeps);
   }
 }
 

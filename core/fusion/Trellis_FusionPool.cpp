@@ -8,6 +8,7 @@
 #include <destruction/Trellis_Destructors.hpp>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace trellis::Impl {
@@ -74,12 +75,14 @@ TaskKind FusionPool::kind_of(Task const& task) {
 
 // --- the held tasks; the caller of most of these holds the mutex ---------------------------------
 
-/// Called without the mutex.
-FusionPool::Kind& FusionPool::find(TaskKind kind) {
+/// Null: there is no memory for a new one. Called without the mutex.
+FusionPool::Kind* FusionPool::find(TaskKind kind) noexcept try {
   std::lock_guard const lock(m_mutex);
   for (Kind& each : m_kinds)
-    if (each.kind == kind) return each;
-  return m_kinds.emplace_back(kind);
+    if (each.kind == kind) return &each;
+  return &m_kinds.emplace_back(kind);
+} catch (std::bad_alloc const&) {
+  return nullptr;
 }
 
 /// Null: there are no more. Called without the mutex.
@@ -191,12 +194,13 @@ void FusionPool::hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> rel
     TaskKind const kind = kind_of(front);
     bool const may_be = !m_kernel.is_serial() && may_be_held(front);
     std::size_t const most = may_be ? advice->hold_back(kind) : 0;
-    if (most == 0) {
+    Kind* const found = most != 0 ? find(kind) : nullptr;
+    if (found == nullptr) {
       release(front);
       tasks = tasks.subspan(1);
       continue;
     }
-    Kind& in = find(kind);
+    Kind& in = *found;
     FuseInstruction const how = advice->fuse(kind);
     Taken taken;
     std::size_t added = 0;
@@ -301,7 +305,9 @@ void FusionPool::release(WorkerSlot& slot, FunctionRef<bool(Task const&)> needed
   if (!too_many()) return;
   std::shared_ptr<Orchestration> const advice = this->advice();
   for (std::ptrdiff_t k = 0; Kind* const kind = kind_at(k); ++k)
-    for (std::size_t left = bring_forward(*kind, needed); left != 0 && too_many();) {
+    // A launch may make others of them ready, which are held then. So they are counted again.
+    for (std::size_t left = 0;
+         too_many() && (left != 0 || (left = bring_forward(*kind, needed)) != 0);) {
       Taken const taken = form(*advice, *kind, advice->fuse(kind->kind), true, left);
       if (taken.first == nullptr) break;
       left -= taken.sample.batch;
@@ -381,7 +387,7 @@ Task* FusionPool::run_batch(std::span<Task* const> tasks, WorkerSlot& slot) {
           ? run_fused(tasks, instance, slot)
           : one_by_one(tasks, slot, [&](Task& each) { return m_kernel.run_deferring(each, slot); });
   auto const end = std::chrono::steady_clock::now();
-  Kind const& of = find(kind);
+  Kind const& of = *find(kind);  // its tasks were held, so it is there
   std::unique_lock lock(m_mutex);
   FusionSample sample = this->sample(of, tasks.size());
   lock.unlock();
@@ -426,10 +432,12 @@ Task* FusionPool::run_fused(std::span<Task* const> tasks, void* instance, Worker
     }
     live.push_back(task);
     bodies.push_back(task->body);
+  }
+  if (live.size() < 2) return live.empty() ? nullptr : live.front();
+  for (Task* const task : live) {
     task->state.store(TaskState::running, std::memory_order_relaxed);
     m_kernel.events().changed(*task, TaskState::running, slot.number);
   }
-  if (live.empty()) return nullptr;
   Task& first = *live.front();
   std::size_t at = live.size();
   try {

@@ -146,7 +146,7 @@ class FusionPool {
     bool is_batch = false;
   };
 
-  [[nodiscard]] Kind& find(TaskKind kind);
+  [[nodiscard]] Kind* find(TaskKind kind) noexcept;
   [[nodiscard]] Kind* kind_at(std::ptrdiff_t k);
   void defer(Kind& kind, bool is_deferred);
   void count(Kind& kind, std::size_t by);

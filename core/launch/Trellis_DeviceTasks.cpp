@@ -73,26 +73,29 @@ void DeviceTasks::launch(Task& first, WorkerSlot& slot) {
     launch_one(task, slot, ready);
     order_launches(std::span(ready).subspan(before));
   };
+  auto const release = [&](Task& released) {
+    if (!launches_here(released)) return m_kernel.push(released, &slot);
+    if (!offer(released)) launch_and_order(released);
+  };
   launch_and_order(first);
-  for (std::size_t k = 0; k < ready.size(); ++k) {
-    Task& task = *ready[k];
-    task.state.store(TaskState::ready, std::memory_order_relaxed);
-    m_kernel.events().changed(task, TaskState::ready);
-    if (task.exclusive) {
-      Vector<Task*> others;
-      bool const may_run = m_exclusion.acquire(task, others);
-      for (Task* other : others) m_kernel.push(*other, &slot);
-      if (!may_run) continue;
+  for (std::size_t k = 0; k < ready.size();) {  // `release` adds more
+    Vector<Task*> fusable;
+    for (; k < ready.size(); ++k) {
+      Task& task = *ready[k];
+      task.state.store(TaskState::ready, std::memory_order_relaxed);
+      m_kernel.events().changed(task, TaskState::ready);
+      if (task.exclusive) {
+        Vector<Task*> others;
+        bool const may_run = m_exclusion.acquire(task, others);
+        for (Task* other : others) m_kernel.push(*other, &slot);
+        if (!may_run) continue;
+      }
+      if (task.marks.is_fusable)
+        fusable.push_back(&task);
+      else
+        release(task);
     }
-    auto const release = [&](Task& released) {
-      if (!launches_here(released)) return m_kernel.push(released, &slot);
-      if (!offer(released)) launch_and_order(released);
-    };
-    Task* const one = &task;
-    if (!task.marks.is_fusable)
-      release(task);
-    else
-      m_fusion.hold(std::span(&one, 1), release);
+    if (!fusable.empty()) m_fusion.hold(fusable, release);
   }
 }
 

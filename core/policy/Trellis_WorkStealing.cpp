@@ -124,6 +124,11 @@ class WorkStealing final : public SchedulingPolicy {
 
   [[nodiscard]] bool empty() const override {
     int const slots = m_highest.load(std::memory_order_seq_cst) + 1;
+    // A reliable answer takes the lock of each queue, which disturbs its users. So a look without
+    // locks comes first.
+    if (!m_shared.looks_empty()) return false;
+    for (int k = 0; k < slots; ++k)
+      if (!m_own[static_cast<std::size_t>(k)].looks_empty()) return false;
     for (int k = 0; k < slots; ++k)
       if (!m_own[static_cast<std::size_t>(k)].empty()) return false;
     return m_shared.empty() && m_urgent.empty() && m_last.empty();

@@ -65,6 +65,7 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int mo
       m_slots(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
       m_spare(permits) {
   new_slot("main thread").is_main = true;
+  m_gatherers.reserve(m_slots.size());  // so that to gather takes no memory
   if (m_permits > 0) m_places.bind_main();
 }
 
@@ -438,12 +439,15 @@ void Workers::block_until(Condition done, WorkerSlot& slot) {
               "through their accesses or after(...) instead");
     ++m_blocked_tasks;
   }
-  {
-    Absence const absence(*this, slot);
-    sleep_blocked(done, slot, longest_nap, true);
-  }
-  std::lock_guard const lock(m_mutex);
-  --m_blocked_tasks;
+  struct AtEnd {
+    Workers& workers;
+    ~AtEnd() {
+      std::lock_guard const lock(workers.m_mutex);
+      --workers.m_blocked_tasks;
+    }
+  } const at_end{*this};
+  Absence const absence(*this, slot);
+  sleep_blocked(done, slot, longest_nap, true);
 }
 
 // --- a thread that runs tasks --------------------------------------------------------------------

@@ -80,7 +80,7 @@ class Recorder {
   /// Notes that the task's thread has slept in its body, waiting for another task.
   void slept(Task const& task, std::chrono::nanoseconds time);
   void completes_later(Task const& task);
-  /// Notes that these tasks, linked by `next`, are about to run as one.
+  /// Notes that these tasks are about to run as one.
   void batch(std::span<Task* const> tasks);
   /// Notes that the task is ready, or running on this row.
   void changed(Task const& task, TaskState state, int row = -1);

@@ -6,6 +6,8 @@
 #include <Trellis_Observation.hpp>
 #include <Trellis_Scheduling.hpp>
 
+#include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -34,6 +36,39 @@ TEST(ForkJoins, ChildrenThatRunMayWaitForEachOther) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     waits.get();
   });
+}
+
+/// The main thread sleeps before the function is asked for, as the fork-join cannot begin yet.
+TEST(ForkJoins, WaitForAFunctionOfTheMainThread) {
+  Watchdog const watchdog(std::chrono::seconds(60), "a fork-join and a function");
+  for (int workers : {1, 2}) {
+    TaskGraph graph(with(make_native(), workers));
+    std::mutex mutex;
+    std::optional<Completion<>> asked;
+    Progress progress = graph.add_progress(
+        [&] {
+          std::lock_guard const lock(mutex);
+          if (asked) asked->done();
+          asked.reset();
+          return false;
+        },
+        ProgressThread::main);
+    Token turn("turn");
+    host_task("before", ResourcePolicy(graph, write(turn)),
+              [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+    bool is_over = false;
+    fork_join("fork-join", ResourcePolicy(graph, write(turn)), [&](TaskScope& scope) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      host_task("late", ResourcePolicy(scope), [&](Completion<> completion) {
+        {
+          std::lock_guard const lock(mutex);
+          asked = std::move(completion);
+        }
+        progress.ask();
+      }).then("then", [&] { is_over = true; });
+    });
+    EXPECT_TRUE(is_over);
+  }
 }
 
 TEST(ForkJoins, ThatCannotBeWaitedForDoNotRunLater) {
