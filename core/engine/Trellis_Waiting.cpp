@@ -376,7 +376,7 @@ void Waiting::wait_for_fork_join(TaskHandle const& asked, ForkJoinGate& gate) {
   auto const is_of_fork_join = [&](Task const& task) { return is_or_within(task, whole); };
   FunctionRef<bool(Task const&)> const wants = is_of_fork_join;
   auto const sleeps = [&](Until const& until) { m_workers.sleep_until(until); };
-  // Each of these happens before the main thread is told, see MainQueue and Polling::ask.
+  // Each of these is true before the main thread is woken for it, see MainQueue and Polling::ask.
   auto const main_looks = [&] { return is_over() || !m_main.empty() || m_polling.any_of_main(); };
   while (!is_over()) {
     m_workers.work_until({is_over, &always, false, &wants});
