@@ -97,8 +97,10 @@ class AsyncStreams {
   /// When `run` throws, `at` is the position of the task that did, which may have launched
   /// something: it is on the stream like those before it, and retires when the stream has passed
   /// it. Those behind it are not launched. If `at` is behind the last one, nothing has been
-  /// launched, and this throws. `launched(task, threw)` is called for each task that is on the
-  /// stream, in order, before it can retire; if `run` threw, within a handler of that exception.
+  /// launched, and this throws.
+  ///
+  /// `launched(task, threw)` is called for each task that is on the stream, in order, before it can
+  /// retire. If `run` threw, that is within a handler of the exception.
   void launch(std::span<Task* const> tasks, DeviceAdapter& device, int threads_per_worker,
               FunctionRef<void(void* instance)> run, std::size_t const& at,
               FunctionRef<void(Task& task, bool threw)> launched);

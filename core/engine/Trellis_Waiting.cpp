@@ -11,6 +11,7 @@
 #include <progress/Trellis_Polling.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <policy/Trellis_SerialOrder.hpp>
+#include <base/Trellis_AtEnd.hpp>
 #include <base/Trellis_SerialTurn.hpp>
 #include <base/Trellis_Reserve.hpp>
 #include <scope/Trellis_TaskText.hpp>
@@ -430,19 +431,6 @@ bool leads_by_edges(Task const& ready, LiveAccess awaited,
   }
   return found;
 }
-
-/// Calls a function at the end of its life.
-template <class F>
-class AtEnd {
- public:
-  explicit AtEnd(F function) : m_function(function) {}
-  AtEnd(AtEnd const&) = delete;
-  AtEnd& operator=(AtEnd const&) = delete;
-  ~AtEnd() { m_function(); }
-
- private:
-  F const m_function;
-};
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include <graph/Trellis_Runtime.hpp>
 #include <trace/Trellis_GraphTools.hpp>
 #include <trace/Trellis_Warnings.hpp>
+#include <base/Trellis_AtEnd.hpp>
 
 #include <iostream>
 #include <mutex>
@@ -123,13 +124,9 @@ Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
 }
 void TaskGraph::wait(std::source_location site) {
   Impl::Engine& engine = this->engine();
-  struct AtEnd {
-    Impl::Warnings* const warnings;
-    std::source_location const& site;
-    ~AtEnd() {
-      if (warnings != nullptr) warnings->waited(site);
-    }
-  } const at_end{engine.warnings(), site};
+  Impl::AtEnd const at_end([&] {
+    if (Impl::Warnings* const warnings = engine.warnings()) warnings->waited(site);
+  });
   engine.waiting().wait();
 }
 void TaskGraph::wait(std::initializer_list<TaskNumber> numbers, Awaited what,

@@ -13,6 +13,7 @@
 #include <recorded/Trellis_PlanState.hpp>
 #include <recorded/Trellis_Iterations.hpp>
 #include <launch/Trellis_DeviceTasks.hpp>
+#include <base/Trellis_AtEnd.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -310,11 +311,7 @@ void Iterations::admit_collected(Iteration& iteration, Vector<Unpublished>& admi
   iteration.collects = false;
   // A thread that finds that no iteration collects uses the ids, see `resolve`. So they are given
   // before.
-  struct AtEnd {
-    Iterations& iterations;
-    Iteration& iteration;
-    ~AtEnd() { iterations.collects_no_more(iteration); }
-  } const at_end{*this, iteration};
+  AtEnd const at_end([&] { collects_no_more(iteration); });
   auto const made_before = [](void*) {};
   Vector<AccessRequest> requests;
   for (std::size_t k = 0; k < iteration.tasks.size(); ++k) {

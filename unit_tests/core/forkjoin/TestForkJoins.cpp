@@ -71,6 +71,41 @@ TEST(ForkJoins, WaitForAFunctionOfTheMainThread) {
   }
 }
 
+/// No worker calls the functions of a serial graph. So the thread that waits for a fork-join of
+/// another graph does, also when only others run its children.
+TEST(ForkJoins, WaitForAFunctionOfASerialGraph) {
+  Watchdog const watchdog(std::chrono::seconds(60), "a fork-join and a serial graph");
+  for (int workers : {1, 2}) {
+    TaskGraphOptions one_by_one;
+    one_by_one.serial = true;
+    TaskGraph graph(with(make_native(), workers)), serial(one_by_one);
+    std::thread::id const here = std::this_thread::get_id();
+    std::atomic<bool> is_wanted{false}, is_called{false};
+    std::optional<Completion<>> asked;
+    Progress progress = serial.add_progress([&] {
+      if (!is_wanted) return true;
+      is_called = true;
+      asked->done();
+      return false;
+    });
+    host_task("late", ResourcePolicy(serial), [&](Completion<> completion) {
+      asked = std::move(completion);
+      progress.ask();
+    });
+    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+      for (int k = 0; k < 4; ++k)
+        host_task("child", ResourcePolicy(scope), [&] {
+          if (std::this_thread::get_id() == here) return;
+          is_wanted = true;
+          while (!is_called) std::this_thread::yield();
+        });
+    });
+    is_wanted = true;
+    serial.wait();
+    EXPECT_TRUE(is_called);
+  }
+}
+
 TEST(ForkJoins, ThatCannotBeWaitedForDoNotRunLater) {
   TaskGraph graph(with(make_native(), 2));
   Kokkos::View<int, Kokkos::HostSpace> x("x");
