@@ -72,7 +72,7 @@ TEST(ForkJoins, WaitForAFunctionOfTheMainThread) {
 }
 
 /// No worker calls the functions of a serial graph. So the thread that waits for a fork-join of
-/// another graph does, also when only others run its children.
+/// another graph does, also when it cannot begin yet and only others run its children.
 TEST(ForkJoins, WaitForAFunctionOfASerialGraph) {
   Watchdog const watchdog(std::chrono::seconds(60), "a fork-join and a serial graph");
   for (int workers : {1, 2}) {
@@ -92,7 +92,10 @@ TEST(ForkJoins, WaitForAFunctionOfASerialGraph) {
       asked = std::move(completion);
       progress.ask();
     });
-    fork_join("fork-join", ResourcePolicy(graph), [&](TaskScope& scope) {
+    Token turn("turn");
+    host_task("before", ResourcePolicy(graph, write(turn)),
+              [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+    fork_join("fork-join", ResourcePolicy(graph, write(turn)), [&](TaskScope& scope) {
       for (int k = 0; k < 4; ++k)
         host_task("child", ResourcePolicy(scope), [&] {
           if (std::this_thread::get_id() == here) return;
